@@ -1,0 +1,198 @@
+"""Published records: one syntax tree as one line of JSON, as PY150 and JS150 spell it.
+
+PY150   [{"type":"Module","children":[1]},{"type":"Expr","children":[2]},{"type":"NameLoad","value":"x"}]
+JS150   [ { "id":0, "type":"Program", "children":[1] }, { "id":1, "type":"EmptyStatement" }, 0]
+"""
+
+import json
+from typing import Any, NoReturn
+
+from rarename.errors import RecordError
+from rarename.syntax.language import RecordStyle
+from rarename.syntax.traversal import Traversal
+
+PY150 = RecordStyle(has_ids=False, ends_with_zero=False)
+JS150 = RecordStyle(has_ids=True, ends_with_zero=True)
+
+
+def write_record(traversal: Traversal, style: RecordStyle) -> str:
+    """Spell a traversal as the published corpora do, without the line's end.
+
+    >>> tree = Traversal(["Module", "Expr", "NameLoad"], [None, None, "x"], [-1, 0, 1])
+    >>> write_record(tree, PY150)
+    '[{"type":"Module","children":[1]},{"type":"Expr","children":[2]},{"type":"NameLoad","value":"x"}]'
+    """
+    write_node = _write_numbered_node if style.has_ids else _write_plain_node
+    nodes = [
+        write_node(node, kind, value, children)
+        for node, (kind, value, children) in enumerate(
+            zip(traversal.types, traversal.values, traversal.children(), strict=True)
+        )
+    ]
+    if style.ends_with_zero:
+        nodes.append("0")
+    return f"[ {', '.join(nodes)}]" if style.has_ids else f"[{','.join(nodes)}]"
+
+
+def read_record(line: str | bytes) -> Traversal:
+    """Read one record of either corpus, on one line or pretty-printed.
+
+    What the published files are known to contain is accepted: numbers as values (they become text),
+    missing values, anything but objects at the end. Whatever would make a wrong tree is a RecordError.
+    A record in which no node has children is a sequence: every node is a root.
+    """
+    nodes = _strip_end(_load(line))
+    types: list[str] = []
+    values: list[str | None] = []
+    parents = [-1] * len(nodes)
+    for index, node in enumerate(nodes):
+        types.append(_type_of(index, node))
+        values.append(_value_of(index, node))
+        _adopt(index, node, parents)
+    _check_preorder(parents)
+    return Traversal(types, values, parents)
+
+
+def _write_plain_node(node: int, kind: str, value: str | None, children: list[int]) -> str:
+    text = f'{{"type":{_quote(kind)}'
+    if children:
+        text += f',"children":[{",".join(map(str, children))}]'
+    if value is not None:
+        text += f',"value":{_quote(value)}'
+    return text + "}"
+
+
+def _write_numbered_node(node: int, kind: str, value: str | None, children: list[int]) -> str:
+    text = f'{{ "id":{node}, "type":{_quote(kind)}'
+    if value is not None:
+        text += f', "value":{_quote(value)}'
+    if children:
+        text += f', "children":[{",".join(map(str, children))}]'
+    return text + " }"
+
+
+def _quote(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=False)
+    if not quoted.isascii() and any("\ud800" <= char <= "\udfff" for char in quoted):
+        return json.dumps(text)  # half a surrogate pair has no UTF-8: it must stay escaped
+    return quoted
+
+
+class _Number(str):
+    """A number that is not an integer, as it was spelled: `1.10` stays `1.10`."""
+
+
+def _load(line: str | bytes) -> list[Any]:
+    try:
+        record = json.loads(line, parse_float=_Number, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise RecordError("the JSON is nested too deep; a record is one flat array of nodes") from None
+    except UnicodeDecodeError as error:
+        raise RecordError(f"the record is not UTF-8: {error.reason} at byte {error.start}") from None
+    except ValueError as error:  # malformed JSON, or an integer of more digits than Python converts
+        raise RecordError(f"the record is not JSON: {error}") from None
+    if not isinstance(record, list):
+        raise RecordError(f"a record is a JSON array of nodes, not {_name_of(record)}")
+    return record
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise RecordError(f"the record is not JSON: {name} is no JSON number")
+
+
+def _strip_end(nodes: list[Any]) -> list[Any]:
+    """Drop what is not a node from the end: JS150 puts a 0 there."""
+    end = len(nodes)
+    while end and not isinstance(nodes[end - 1], dict):
+        end -= 1
+    if not end:
+        raise RecordError("the record has no nodes")
+    return nodes[:end]
+
+
+def _type_of(index: int, node: Any) -> str:
+    if not isinstance(node, dict):
+        raise RecordError(f"node {index} is {_name_of(node)}, not an object")
+    kind = node.get("type")
+    if not isinstance(kind, str):
+        met = "no type" if kind is None else f"{_name_of(kind)} as its type"
+        raise RecordError(f"node {index} has {met}; every node of PY150 and JS150 has a type, a string")
+    number = node.get("id", index)
+    if type(number) is not int or number != index:
+        raise RecordError(f"node {index} has the id {_short(number)}; ids count the nodes from 0")
+    return kind
+
+
+def _value_of(index: int, node: dict[str, Any]) -> str | None:
+    value = node.get("value")
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return str(value)
+    if type(value) is int:
+        return str(value)
+    raise RecordError(f"node {index} has {_name_of(value)} as its value; expected a string or a number")
+
+
+def _adopt(index: int, node: dict[str, Any], parents: list[int]) -> None:
+    """Enter a node as the parent of its children."""
+    children = node.get("children", [])
+    if not isinstance(children, list):
+        raise RecordError(
+            f"the children of node {index} are {_name_of(children)}, not an array of node numbers"
+        )
+    previous = index
+    for child in children:
+        if type(child) is not int:
+            raise RecordError(f"node {index} has {_name_of(child)} among its children; expected node numbers")
+        if not 0 <= child < len(parents):
+            raise RecordError(
+                f"node {index} has a child {_short(child)}, but the nodes are 0 to {len(parents) - 1}"
+            )
+        if child <= previous:
+            after = "its parent" if previous == index else f"its sibling {previous}"
+            raise RecordError(
+                f"node {child}, a child of node {index}, does not come after {after}; "
+                "a record lists its nodes in pre-order"
+            )
+        if parents[child] >= 0:
+            raise RecordError(f"node {child} is a child of both node {parents[child]} and node {index}")
+        parents[child] = index
+        previous = child
+
+
+def _check_preorder(parents: list[int]) -> None:
+    """Make sure that the array's order is the pre-order walk: subtrees must be contiguous."""
+    if not any(parent >= 0 for parent in parents):
+        return
+    for node in range(1, len(parents)):
+        if parents[node] < 0:
+            raise RecordError(f"node {node} is nobody's child; only node 0 may be the root")
+    open_nodes = [0]  # the path from the root to the node before
+    for node in range(1, len(parents)):
+        while open_nodes and open_nodes[-1] != parents[node]:
+            open_nodes.pop()
+        if not open_nodes:
+            raise RecordError(
+                f"node {node} is a child of node {parents[node]}, whose subtree has already ended; "
+                "a record lists its nodes in pre-order"
+            )
+        open_nodes.append(node)
+
+
+def _name_of(value: object) -> str:
+    """What a JSON value is, in JSON's words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, _Number)):
+        return f"the number {_short(value)}"
+    if isinstance(value, str):
+        return f"the string {_short(value)!r}"
+    return "an array" if isinstance(value, list) else "an object"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 20 else text[:20] + "…"

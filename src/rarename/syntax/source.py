@@ -1,0 +1,72 @@
+"""Source text and the places in it: write values back where they stand."""
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+
+from rarename.syntax.language import Language
+from rarename.syntax.traversal import IDENTIFIER_ROLES, Span, Traversal
+
+
+class Lines:
+    """Where each line of a text begins, in UTF-8 bytes: turns a span into offsets."""
+
+    def __init__(self, data: bytes, language: Language) -> None:
+        self.data = data
+        # Parsers drop a byte order mark, and do not count it.
+        first = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
+        self._starts = [first, *(found.end() for found in re.finditer(language.line_break, data))]
+
+    def slice(self, span: Span) -> slice:
+        """The bytes that a span covers."""
+        return slice(
+            self._starts[span.line - 1] + span.column, self._starts[span.end_line - 1] + span.end_column
+        )
+
+    def text(self, span: Span) -> str:
+        """The text that a span covers."""
+        return self.data[self.slice(span)].decode("utf-8")
+
+
+def is_name(value: str | None) -> bool:
+    """Whether a value is a name, dotted or not: an import's `*` and a key like `"a b"` are none.
+
+    >>> [is_name(value) for value in ("x", "os.path", "#secret", "*", "a b", None)]
+    [True, True, True, False, False, False]
+    """
+    if value is None:
+        return False
+    # `$` is a letter in JavaScript, and `#` marks a private name there.
+    return all(part.replace("$", "_").isidentifier() for part in value.removeprefix("#").split("."))
+
+
+def identifiers(traversal: Traversal, language: Language) -> list[bool]:
+    """For each node whether it holds a name somebody chose, and not a literal or an operator."""
+    return [
+        role in IDENTIFIER_ROLES and is_name(value)
+        for role, value in zip(language.roles(traversal), traversal.values, strict=True)
+    ]
+
+
+def rewrite(text: str, traversal: Traversal, values: Sequence[str | None], language: Language) -> str:
+    """Write new names into a source text where the old ones stand; all else stays, comments and layout included.
+
+    Only identifiers are written; the key of an object is one, in quotes or not, as it is in the tree.
+    """
+    lines = Lines(text.encode("utf-8"), language)
+    changes: dict[int, tuple[int, bytes]] = {}
+    for node, is_identifier in enumerate(identifiers(traversal, language)):
+        new = values[node]
+        if not is_identifier or new is None or new == traversal.values[node]:
+            continue
+        span = traversal.span(node)
+        if not span.line:
+            continue
+        place = lines.slice(span)
+        # A shorthand such as `{a}` is two nodes at one place: they have one name, hence one change.
+        changes[place.start] = (place.stop, new.encode("utf-8"))
+    pieces, done = [], 0
+    for start, (stop, new_name) in sorted(changes.items()):
+        pieces += [lines.data[done:start], new_name]
+        done = stop
+    return b"".join([*pieces, lines.data[done:]]).decode("utf-8")

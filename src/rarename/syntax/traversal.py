@@ -1,0 +1,105 @@
+"""Traversal: the pre-order walk of a syntax tree as parallel arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Role(IntEnum):
+    """What a node's value is to the program. The language decides it, from the tree alone."""
+
+    NONE = 0
+    """The node has no value."""
+    READ = 1
+    """A variable is read."""
+    WRITE = 2
+    """A variable is bound or deleted."""
+    PARAMETER = 3
+    """A parameter of a function."""
+    ATTRIBUTE = 4
+    """A name behind a dot, or a key of an object literal."""
+    FUNCTION = 5
+    """The name of a function, where it is defined."""
+    CLASS = 6
+    """The name of a class, where it is defined."""
+    MODULE = 7
+    """A module, or what is imported from one."""
+    KEYWORD = 8
+    """The name of a keyword argument at a call."""
+    OPERATOR = 9
+    """An operator that the format keeps as a value (`+` of a JavaScript expression)."""
+    CONSTANT = 10
+    """A constant with a name: None, true, Infinity's kin excluded."""
+    NUMBER = 11
+    STRING = 12
+    REGEXP = 13
+
+
+VARIABLE_ROLES = frozenset({Role.READ, Role.WRITE, Role.PARAMETER})
+"""The places that hold a variable."""
+
+IDENTIFIER_ROLES = VARIABLE_ROLES | {Role.ATTRIBUTE, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.KEYWORD}
+"""The places that hold a name somebody chose: what anonymization of source text may replace."""
+
+LITERAL_ROLES = frozenset({Role.CONSTANT, Role.NUMBER, Role.STRING, Role.REGEXP})
+"""The places that hold a literal."""
+
+
+class Span(NamedTuple):
+    """A place in the source: lines from 1, columns from 0 in UTF-8 bytes, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+NO_PLACE = Span(0, 0, 0, 0)
+"""The span of a node that stands nowhere in the source, such as an empty list of decorators."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traversal:
+    """A syntax tree as its pre-order walk.
+
+    A subtree is a contiguous slice, so a function is `(start, length)` and costs nothing to cut out.
+
+    `spans` has a row `line, column, end_line, end_column` for each node. Where a node carries an
+    identifier, the span is the place of that identifier's text (for `def f(): ...` the `f`); for any
+    other node it is the extent of the construct. Published records carry no places: `spans` is None.
+    """
+
+    types: Sequence[str]
+    values: Sequence[str | None]
+    parents: Sequence[int]
+    """The index of each node's parent; -1 for the root."""
+    spans: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def span(self, node: int) -> Span:
+        """The place of a node, `NO_PLACE` when it has none."""
+        if self.spans is None:
+            return NO_PLACE
+        return Span(*self.spans[node].tolist())
+
+    def children(self) -> list[list[int]]:
+        """The children of every node, in order."""
+        children: list[list[int]] = [[] for _ in self.types]
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                children[parent].append(node)
+        return children
+
+    def lengths(self) -> list[int]:
+        """The number of nodes in the subtree of every node, itself included."""
+        lengths = [1] * len(self)
+        for node in range(len(self) - 1, -1, -1):
+            if self.parents[node] >= 0:
+                lengths[self.parents[node]] += lengths[node]
+        return lengths
