@@ -1,0 +1,185 @@
+"""Packages of the Python and JavaScript registries, fetched by the user's own pip and npm.
+
+Only ready-made archives are fetched and nothing in them is ever run: no source distributions, because pip
+would run their build scripts to learn their names, and npm packs without scripts.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from rarename.errors import SourceError
+
+_PYPI = re.compile(
+    r"pypi:(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9][A-Za-z0-9.!+_-]*))?"
+)
+_NPM = re.compile(
+    r"npm:(?P<name>(?:@[A-Za-z0-9_~][A-Za-z0-9._~-]*/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*)"
+    r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9.+_-]*))?"
+)
+_FORMS = {"pypi": (_PYPI, "pypi:NAME or pypi:NAME==VERSION"), "npm": (_NPM, "npm:NAME or npm:NAME@VERSION")}
+
+_OTHER_PLATFORMS = (
+    "manylinux2014_x86_64",
+    "manylinux_2_28_x86_64",
+    "macosx_11_0_arm64",
+    "macosx_10_9_x86_64",
+    "win_amd64",
+)
+"""Where a wheel may be for when there is none for this machine: its source files are the same."""
+
+_TIMEOUT = 1_800
+_SAID = 300
+"""Characters of a tool's own words that an error repeats."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """One package of a registry."""
+
+    kind: str
+    """`pypi` or `npm`."""
+    name: str
+    version: str
+    """Empty: the newest."""
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder among the downloads."""
+        return f"{self.name}@{self.version or 'newest'}".replace("/", "+")
+
+
+def is_package(spec: str) -> bool:
+    """Whether a source is named as a package."""
+    return spec.startswith(tuple(f"{kind}:" for kind in _FORMS))
+
+
+def parse_package(spec: str) -> Package:
+    """Read `pypi:NAME==VERSION` or `npm:NAME@VERSION`.
+
+    >>> parse_package("npm:@babel/parser@7.24.0")
+    Package(kind='npm', name='@babel/parser', version='7.24.0')
+    """
+    kind = spec.split(":")[0]
+    form, expected = _FORMS[kind]
+    match = form.fullmatch(spec)
+    if not match:  # not only a matter of taste: what starts with a dash would be an option of pip or npm
+        raise SourceError(f"{spec!r} names no package; expected {expected}")
+    name = re.sub(r"[-_.]+", "-", match["name"]).lower() if kind == "pypi" else match["name"]
+    return Package(kind, name, match["version"] or "")
+
+
+def fetch(package: Package, downloads: Path) -> Path:
+    """Download a package's archive, or find it there from before; a download that broke off starts anew."""
+    finished = downloads / package.kind / package.folder
+    if not finished.is_dir():
+        finished.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(mkdtemp(prefix=".download-", dir=finished.parent))
+        try:
+            _DOWNLOAD[package.kind](package, temporary)
+            _only_file(package, temporary)
+            temporary.rename(finished)
+        except OSError:
+            if not finished.is_dir():  # else another process was faster
+                raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return _only_file(package, finished)
+
+
+def version_of(package: Package, archive: Path) -> str:
+    """The version of a downloaded package, from the archive's name when the user named none."""
+    if package.version:
+        return package.version
+    if package.kind == "pypi":
+        return archive.name.split("-")[1] if archive.name.count("-") >= 4 else ""
+    flat_name = package.name.removeprefix("@").replace("/", "-")
+    return archive.name.removesuffix(".tgz").removeprefix(f"{flat_name}-")
+
+
+def _download_wheel(package: Package, folder: Path) -> None:
+    if importlib.util.find_spec("pip") is None:
+        raise SourceError(
+            f"pypi:{package.name} needs pip, which this Python does not have; "
+            f"install it ({Path(sys.executable).name} -m ensurepip) or name a downloaded wheel instead"
+        )
+    requirement = f"{package.name}=={package.version}" if package.version else package.name
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"),
+        *("--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder.resolve())),
+    ]
+    other = [part for platform in _OTHER_PLATFORMS for part in ("--platform", platform)]
+    said = _run([*command, requirement], folder)
+    if said is not None and "No matching distribution" in said:
+        said = _run([*command, *other, requirement], folder)
+    if said is None:
+        return
+    if "No matching distribution" in said:
+        raise SourceError(
+            f"pip finds no wheel of {requirement!r}; if it exists as a source distribution only, "
+            "download that archive and name the file (pip would run its build script)"
+        )
+    raise SourceError(f"pip cannot download {requirement!r}: {_last_words(said)}")
+
+
+def _download_npm(package: Package, folder: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise SourceError(
+            f"npm:{package.name} needs npm, which is not on the PATH; "
+            "install Node.js or name a downloaded .tgz instead"
+        )
+    requirement = f"{package.name}@{package.version}" if package.version else package.name
+    destination = str(folder.resolve())
+    command = [npm, "pack", requirement, "--ignore-scripts", "--silent", "--pack-destination", destination]
+    said = _run(command, folder)
+    if said is not None:
+        raise SourceError(f"npm cannot download {requirement!r}: {_last_words(said) or 'it gave no reason'}")
+
+
+_DOWNLOAD = {"pypi": _download_wheel, "npm": _download_npm}
+
+
+def _run(command: Sequence[str], folder: Path) -> str | None:
+    """Run a tool in an empty folder, where it meets nobody's files; its words if it fails, else None."""
+    try:
+        result = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            env={**os.environ, "PYTHONSAFEPATH": "1"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {_TIMEOUT} seconds"
+    except OSError as error:
+        return str(error)
+    return None if result.returncode == 0 else (result.stderr + result.stdout)
+
+
+def _last_words(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()] or lines
+    return errors[-1][:_SAID] if errors else ""
+
+
+def _only_file(package: Package, folder: Path) -> Path:
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".whl", ".tgz"))
+    if len(files) != 1:
+        met = ", ".join(path.name for path in files) or "none"
+        raise SourceError(
+            f"expected one archive of {package.name} in {folder}, met {met}; "
+            "remove that folder to download again"
+        )
+    return files[0]

@@ -1,0 +1,529 @@
+"""Many files to a corpus: the steps of `rarename prepare`, in order.
+
+    find the sources ─▶ parse ─▶ choose ─▶ count ─▶ rank ─▶ encode ─▶ name
+      (downloads)      (shards)            (shards)         (shards)
+
+Parsing, counting and encoding work shard by shard in many processes (`shards.py`). Choosing looks at all
+files at once, but only at their signatures; ranking only at hashes and counts. So memory is bounded by a
+shard and a few bytes for each file and each distinct value.
+
+Shards depend on the sources alone, so the corpus does not depend on the number of processes. All work goes
+on in `CORPUS/.work`; the manifest is written last, and a corpus without one is unfinished.
+"""
+
+import fcntl
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rarename.corpus.documents import Chunk, ChunkLimits, Skip, Source, SourceOptions
+from rarename.corpus.duplicates import NUM_HASHES, clusters
+from rarename.corpus.progress import Progress, Silence
+from rarename.corpus.shards import (
+    DROPPED,
+    SPLITS,
+    ParseSettings,
+    ShardFiles,
+    count_shard,
+    encode_shard,
+    parse_shard,
+    type_counts,
+)
+from rarename.corpus.sources import plan, resolve
+from rarename.corpus.splits import assign, read_splits
+from rarename.corpus.store import COUNTED, FORMAT, MANIFEST, VERSION, read_manifest, read_table, write_table
+from rarename.errors import CorpusError, RarenameError
+from rarename.files import replacing, write_text
+from rarename.syntax import language_named
+
+SHARD = ChunkLimits(members=300, num_bytes=4_000_000)
+"""The size of a shard: small enough for little memory, large enough that its values repeat."""
+
+VALUES_AT_ONCE = 200_000
+"""How many values are named at a time."""
+
+NEAR_DUPLICATE = "near-duplicate"
+
+
+@dataclass(frozen=True)
+class PrepareSettings:
+    """All that decides what a corpus contains, besides its sources."""
+
+    language: str
+    """A key of `syntax.LANGUAGES`."""
+    seed: int = 0
+    """Decides which project goes to which split."""
+    max_nodes: int = 100_000
+    """Larger trees are left out: they are data or bundles, and one of them outweighs a hundred files."""
+    keep_minified: bool = False
+    """Keep files that a program has squeezed: their names say nothing."""
+    keep_near_duplicates: bool = False
+    """Keep files that are nearly the same as others."""
+    splits: Path | None = None
+    """A file that says which project belongs to which split; other projects are drawn."""
+    sources: SourceOptions = field(default_factory=SourceOptions)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which file goes where, shard by shard."""
+
+    splits: list[NDArray[np.int8]]
+    """The index of each file's split, or `DROPPED`."""
+    keeps_function: list[NDArray[np.bool_]]
+    skips: list[Skip]
+    summary: dict[str, dict[str, int]]
+    """The counts of each split."""
+
+
+def prepare(
+    corpus: str | Path,
+    specs: Sequence[str],
+    settings: PrepareSettings,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Make a corpus, or go on making it; returns its manifest.
+
+    With more than one job a script must call this under `if __name__ == "__main__":`, as with any use of
+    Python's process pools.
+    """
+    corpus, progress = Path(corpus), progress or Silence()
+    language_named(settings.language)
+    request = {"sources": list(specs), **json.loads(json.dumps(asdict(settings), default=str))}
+    if (corpus / MANIFEST).exists():
+        manifest = read_manifest(corpus)
+        if manifest["request"] == request:
+            return manifest
+        raise CorpusError(
+            f"{corpus} holds a corpus made from another request; choose another folder or remove it"
+        )
+    if corpus.exists() and not (corpus / ".work").is_dir() and any(corpus.iterdir()):
+        raise CorpusError(f"{corpus} exists and is no corpus; choose another folder")
+    work = corpus / ".work"
+    work.mkdir(parents=True, exist_ok=True)
+    with _locked(work):
+        return _Preparation(corpus, work, specs, settings, request, jobs, progress).run()
+
+
+@contextmanager
+def _locked(work: Path) -> Iterator[None]:
+    """Keep a second `prepare` out of the same folder."""
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CorpusError(
+                f"another process is preparing {work.parent}; wait for it or stop it"
+            ) from error
+        yield
+
+
+class _Preparation:
+    """The making of one corpus."""
+
+    def __init__(
+        self,
+        corpus: Path,
+        work: Path,
+        specs: Sequence[str],
+        settings: PrepareSettings,
+        request: dict[str, Any],
+        jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.corpus, self.work, self.specs, self.settings = corpus, work, specs, settings
+        self.request, self.progress = request, progress
+        self.workers = _Workers(jobs)
+
+    def run(self) -> dict[str, Any]:
+        self._claim()
+        with self.workers:
+            sources, reads, skips = self._find()
+            shards = [ShardFiles(self.work, number) for number in range(len(reads))]
+            self._parse(shards, reads)
+            skips += [Skip(**values) for shard in shards for values in json.loads(shard.skips.read_text())]
+            selection = self._choose(shards)
+            if not any(counts["files"] for counts in selection.summary.values()):
+                raise CorpusError(_nothing_left(skips))
+            self._count(shards, selection)
+            types = self._rank(shards)
+            self._encode(shards, selection, types)
+            num_values = self._name(shards)
+        return self._finish(sources, skips + selection.skips, selection, len(types), num_values)
+
+    def _claim(self) -> None:
+        """Make sure that unfinished work found here belongs to this request."""
+        claim = self.work / "request.json"
+        text = json.dumps(self.request, indent=1)
+        if claim.exists() and claim.read_text(encoding="utf-8") != text:
+            raise CorpusError(
+                f"{self.corpus} holds the unfinished corpus of another request; remove the folder to start anew"
+            )
+        write_text(claim, text)
+
+    def _find(self) -> tuple[list[Source], list[list[tuple[Source, Chunk]]], list[Skip]]:
+        """Find the sources, and cut their files into shards."""
+        language = language_named(self.settings.language)
+        resolved = resolve(self.specs, language, self.work, self.settings.sources, self.progress)
+        planned = plan(resolved.sources, SHARD, self.progress)
+        reads: list[list[tuple[Source, Chunk]]] = []
+        listing = hashlib.sha256()
+        files = size = 0
+        for chunk in planned.chunks:
+            listing.update(json.dumps(chunk.to_json()).encode())
+            files, size = files + chunk.count, size + chunk.num_bytes
+            if not reads or files > SHARD.members or size > SHARD.num_bytes:
+                reads.append([])
+                files, size = chunk.count, chunk.num_bytes
+            reads[-1].append((resolved.sources[chunk.source], chunk))
+        fingerprint = self.work / "listing.sha256"
+        if fingerprint.exists() and fingerprint.read_text() != listing.hexdigest():
+            raise CorpusError(
+                f"the files have changed since {self.corpus} was begun; remove the folder to start anew"
+            )
+        write_text(fingerprint, listing.hexdigest())
+        return resolved.sources, reads, resolved.skips + planned.skips
+
+    def _parse(self, shards: Sequence[ShardFiles], reads: Sequence[list[tuple[Source, Chunk]]]) -> None:
+        settings = ParseSettings(self.settings.language, self.settings.max_nodes, self.settings.keep_minified)
+        weights = [sum(chunk.count for _, chunk in read) for read in reads]
+        self.progress.stage("parsing files", sum(weights))
+        todo = []
+        for shard, read, weight in zip(shards, reads, weights, strict=True):
+            if shard.skips.exists():
+                self.progress.advance(weight)
+            else:
+                todo.append((weight, (shard, read, settings)))
+        while todo:
+            broken = self.workers.run(parse_shard, todo, self.progress)
+            todo = [task for task in todo if not task[1][0].skips.exists()]
+            if broken:
+                self._blame(todo, settings)
+
+    def _blame(self, todo: Sequence[tuple[int, tuple[Any, ...]]], settings: ParseSettings) -> None:
+        """A process died. Try the files that were being parsed one process at a time; note which kill it."""
+        for weight, arguments in todo:
+            shard = arguments[0]
+            if not shard.current.exists():
+                continue
+            with _Workers(1, always_apart=True) as alone:
+                if alone.run(parse_shard, [(weight, arguments)], self.progress):
+                    culprit = shard.current.read_text(encoding="utf-8")
+                    self.progress.note(f"{culprit}: the parser crashed; the file is skipped")
+                    known = shard.crashed.read_text(encoding="utf-8") if shard.crashed.exists() else ""
+                    if culprit in known.split("\n"):
+                        raise RarenameError(f"processes die while reading {culprit}; is there enough memory?")
+                    write_text(shard.crashed, f"{known}{culprit}\n")
+
+    def _choose(self, shards: Sequence[ShardFiles]) -> Selection:
+        self.progress.stage("choosing files", len(shards))
+        files = _Files(shards, self.progress)
+        leaders = np.arange(len(files.paths))
+        if not self.settings.keep_near_duplicates:
+            # Ready-made examples come in near-duplicate pairs on purpose: with the bug and without.
+            ordinary = np.nonzero(~files.is_example)[0]
+            leaders[ordinary] = ordinary[clusters(files.signatures[ordinary])]
+        is_kept = leaders == np.arange(len(leaders))
+        sizes: Counter[str] = Counter()
+        for project, size, kept in zip(files.projects, files.sizes.tolist(), is_kept.tolist(), strict=True):
+            sizes[project] += size if kept else 0
+        given = read_splits(self.settings.splits) if self.settings.splits else {}
+        drawn = {project: size for project, size in sizes.items() if size and project not in given}
+        split_of = assign(drawn, self.settings.seed) | given
+        codes = {project: SPLITS.index(split) for project, split in split_of.items()}
+        splits = np.array([codes.get(project, DROPPED) for project in files.projects], dtype=np.int8)
+        splits[~is_kept] = DROPPED
+        keeps_function = _distinct_functions(files, splits)
+        skips = [
+            Skip(files.paths[file], files.projects[file], NEAR_DUPLICATE, f"of {files.paths[leaders[file]]}")
+            for file in np.nonzero(~is_kept)[0].tolist()
+        ]
+        function_splits = splits[files.function_files]
+        summary = {
+            str(split): {
+                "projects": len({files.projects[file] for file in np.nonzero(splits == code)[0].tolist()}),
+                "files": int((splits == code).sum()),
+                "nodes": int(files.sizes[splits == code].sum()),
+                "functions": int(keeps_function[function_splits == code].sum()),
+                "duplicate_functions": int((~keeps_function[function_splits == code]).sum()),
+            }
+            for code, split in enumerate(SPLITS)
+        }
+        return Selection(
+            np.split(splits, files.shard_starts),
+            np.split(keeps_function, files.function_starts),
+            skips,
+            summary,
+        )
+
+    def _count(self, shards: Sequence[ShardFiles], selection: Selection) -> None:
+        self.progress.stage("counting values", len(shards))
+        tasks = [
+            (1, (shard, splits)) for shard, splits in zip(shards, selection.splits, strict=True)
+            if not shard.counts.exists()
+        ]  # fmt: skip
+        self.progress.advance(len(shards) - len(tasks))
+        self.workers.run_all(count_shard, tasks, self.progress)
+
+    def _rank(self, shards: Sequence[ShardFiles]) -> list[str]:
+        """Rank values and node types by their frequency in training; returns the types."""
+        self.progress.stage("ranking values", len(shards))
+        types: Counter[str] = Counter()
+        merged = _NO_COUNTS
+        pending: list[NDArray[Any]] = []
+        for shard in shards:
+            types.update(type_counts(shard))
+            pending.append(_read_counts(shard))
+            if sum(map(len, pending)) > max(1_000_000, len(merged)):
+                merged, pending = _merge([merged, *pending]), []
+            self.progress.advance()
+        merged = _merge([merged, *pending])
+        total = np.zeros(len(merged), dtype=np.int64)
+        for group in COUNTED:
+            total += merged[group]
+        # Ties are broken by the hash: any fixed order would do, and no strings are needed for this one.
+        order = np.lexsort((merged["hash"], -total, merged["is_placeholder"]))
+        with replacing(self.work / "counts.npy") as path, path.open("wb") as file:
+            np.save(file, merged[order])
+        ranks = np.empty(len(merged), dtype=[("hash", np.uint64), ("rank", np.int32)])
+        ranks["hash"] = merged["hash"]
+        ranks["rank"][order] = np.arange(len(merged))
+        with replacing(self.work / "ranks.npy") as path, path.open("wb") as file:
+            np.save(file, ranks)
+        names = sorted(types, key=lambda name: (-types[name], name))
+        table = pa.table(
+            {
+                "type": pa.array(names, pa.string()),
+                "count": pa.array([types[name] for name in names], pa.int64()),
+            }
+        )
+        write_table(self.corpus / "types.arrow", table)
+        return names
+
+    def _encode(self, shards: Sequence[ShardFiles], selection: Selection, types: list[str]) -> None:
+        self.progress.stage("writing splits", len(shards))
+        chosen = zip(shards, selection.splits, selection.keeps_function, strict=True)
+        tasks = [
+            (1, (shard, splits, keeps, self.work / "ranks.npy", types, self.corpus))
+            for shard, splits, keeps in chosen if not shard.ranked.exists()
+        ]  # fmt: skip
+        self.progress.advance(len(shards) - len(tasks))
+        self.workers.run_all(encode_shard, tasks, self.progress)
+
+    def _name(self, shards: Sequence[ShardFiles]) -> int:
+        """Write every value by its rank; returns how many there are."""
+        counts = np.load(self.work / "counts.npy", mmap_mode="r")
+        tables = [read_table(shard.ranked) for shard in shards]
+        ranks = [table.column("rank").to_numpy() for table in tables]
+        self.progress.stage("writing values", len(counts))
+        schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in COUNTED)])
+        with (
+            replacing(self.corpus / "values.arrow") as path,
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_file(sink, schema) as writer,
+        ):
+            for start in range(0, len(counts), VALUES_AT_ONCE):
+                stop = min(start + VALUES_AT_ONCE, len(counts))
+                bounds = [np.searchsorted(column, [start, stop]) for column in ranks]
+                parts = [
+                    table.slice(low, high - low) for table, (low, high) in zip(tables, bounds, strict=True)
+                ]
+                found = pa.concat_tables(parts)
+                _, first = np.unique(found.column("rank").to_numpy(), return_index=True)
+                columns = [found.column("value").take(pa.array(first)).combine_chunks()]
+                columns += [pa.array(counts[group][start:stop].astype(np.int64)) for group in COUNTED]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+                self.progress.advance(stop - start)
+        return len(counts)
+
+    def _finish(
+        self,
+        sources: Sequence[Source],
+        skips: Sequence[Skip],
+        selection: Selection,
+        num_types: int,
+        num_values: int,
+    ) -> dict[str, Any]:
+        """Write what was skipped and the manifest, and clear the work away."""
+        lines = "".join(json.dumps(asdict(skip)) + "\n" for skip in skips)
+        write_text(self.corpus / "skipped.jsonl", lines)
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "language": self.settings.language,
+            "request": self.request,
+            "sources": [source.origin.to_json() for source in sources],
+            "splits": selection.summary,
+            "types": num_types,
+            "values": num_values,
+            "skipped": _summary(skips),
+        }
+        write_text(self.corpus / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        shutil.rmtree(self.work, ignore_errors=True)
+        return manifest
+
+
+class _Files:
+    """What choosing needs to know of all files of a corpus, as flat columns."""
+
+    def __init__(self, shards: Sequence[ShardFiles], progress: Progress) -> None:
+        self.paths: list[str] = []
+        self.projects: list[str] = []
+        signatures, sizes, examples, hashes, per_file = [], [], [], [], []
+        for shard in shards:
+            table = read_table(shard.nodes)
+            self.paths += table.column("path").to_pylist()
+            self.projects += table.column("project").to_pylist()
+            flat = table.column("signature").combine_chunks().flatten().to_numpy()
+            signatures.append(flat.reshape(-1, NUM_HASHES))
+            sizes.append(np.diff(table.column("types").combine_chunks().offsets.to_numpy()))
+            lists = table.column("function_hashes").combine_chunks()
+            hashes.append(lists.flatten().to_numpy())
+            per_file.append(np.diff(lists.offsets.to_numpy()))
+            has_bugs = "bug_location" in table.column_names
+            examples.append(
+                table.column("bug_location").is_valid().to_numpy()
+                if has_bugs
+                else np.zeros(table.num_rows, bool)
+            )
+            progress.advance()
+        self.signatures = np.concatenate(signatures)
+        self.sizes = np.concatenate(sizes).astype(np.int64)
+        self.is_example = np.concatenate(examples)
+        self.function_hashes = np.concatenate(hashes)
+        self.function_files = np.repeat(np.arange(len(self.paths)), np.concatenate(per_file))
+        self.shard_starts = np.cumsum([len(part) for part in sizes])[:-1]
+        self.function_starts = np.cumsum([len(part) for part in hashes])[:-1]
+
+
+def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Keep one of identical functions: training gives way to validation, validation to test."""
+    code = splits[files.function_files]
+    in_corpus = np.nonzero(code != DROPPED)[0]
+    # The later a split stands in SPLITS, the sooner its functions are taken.
+    order = in_corpus[np.lexsort((in_corpus, -code[in_corpus], files.function_hashes[in_corpus]))]
+    hashes = files.function_hashes[order]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    keeps = np.zeros(len(code), dtype=bool)
+    keeps[order[is_first]] = True
+    keeps |= files.is_example[files.function_files]
+    return keeps
+
+
+_COUNT_TYPE = np.dtype(
+    [("hash", np.uint64), ("is_placeholder", np.bool_), *((group, np.uint32) for group in COUNTED)]
+)
+_NO_COUNTS: NDArray[Any] = np.empty(0, dtype=_COUNT_TYPE)
+
+
+def _read_counts(shard: ShardFiles) -> NDArray[Any]:
+    table = read_table(shard.counts)
+    counts = np.empty(table.num_rows, dtype=_COUNT_TYPE)
+    for name in _COUNT_TYPE.names or ():
+        counts[name] = table.column(name).to_numpy()
+    return counts
+
+
+def _merge(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Add up the counts of equal values; the result is sorted by hash."""
+    together = np.concatenate(parts)
+    together = together[np.argsort(together["hash"], kind="stable")]
+    is_first = np.ones(len(together), dtype=bool)
+    is_first[1:] = together["hash"][1:] != together["hash"][:-1]
+    starts = np.nonzero(is_first)[0]
+    merged = together[starts]
+    for group in COUNTED:
+        merged[group] = np.add.reduceat(together[group], starts) if len(starts) else 0
+    return merged
+
+
+def _summary(skips: Sequence[Skip], examples: int = 3) -> dict[str, dict[str, Any]]:
+    """How often each reason occurred, the most frequent first, with examples."""
+    counts = Counter(skip.reason for skip in skips)
+    return {
+        reason: {
+            "count": count,
+            "examples": [
+                f"{s.path}: {s.detail}" if s.detail else s.path for s in skips if s.reason == reason
+            ][:examples],
+        }
+        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    }
+
+
+def _nothing_left(skips: Sequence[Skip]) -> str:
+    reasons = "; ".join(
+        f"{count} × {reason}" for reason, count in Counter(s.reason for s in skips).most_common(5)
+    )
+    return f"no file is left for a corpus ({reasons})"
+
+
+class _Workers:
+    """Processes that work on shards; with one job, the calling process itself."""
+
+    def __init__(self, jobs: int, always_apart: bool = False) -> None:
+        self.jobs = jobs
+        self.is_apart = always_apart or jobs > 1
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> "_Workers":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[int, tuple[Any, ...]]], progress: Progress
+    ) -> bool:
+        """Call the function for each task, a weight and arguments; returns whether a process died."""
+        if not self.is_apart:
+            for weight, arguments in tasks:
+                function(*arguments)
+                progress.advance(weight)
+            return False
+        if self._pool is None:
+            # A server that forks: safe beside threads, and Python is started and imported only once.
+            context = get_context("forkserver")
+            context.set_forkserver_preload(["rarename.corpus.prepare"])
+            self._pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+        pending: dict[Future[Any], int] = {}
+        waiting = iter(tasks)
+        try:
+            while True:
+                # Few tasks wait in the pool, so that stopping stops soon.
+                while len(pending) < 2 * self.jobs and (task := next(waiting, None)):
+                    pending[self._pool.submit(function, *task[1])] = task[0]
+                if not pending:
+                    return False
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    future.result()
+                    progress.advance(pending.pop(future))
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+            return True
+
+    def run_all(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[int, tuple[Any, ...]]], progress: Progress
+    ) -> None:
+        """Call the function for each task; a process that dies is an error."""
+        if self.run(function, tasks, progress):
+            raise RarenameError(
+                "a worker process died; is there enough memory? Run the same command to go on"
+            )

@@ -1,0 +1,376 @@
+"""Many files to a corpus."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus.prepare import _locked
+from rarename.corpus.store import read_table
+from rarename.errors import CorpusError, UnknownName
+from rarename.syntax import PYTHON, parse
+from rarename.syntax.traversal import IDENTIFIER_ROLES
+
+SETTINGS = PrepareSettings("python")
+
+
+def digest(corpus: Path) -> dict[str, str]:
+    """Every file of a corpus by its content."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(corpus.iterdir())}
+
+
+def write_projects(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def stored_functions(corpus: Corpus, split: str) -> list[str]:
+    """The names of the functions of a split."""
+    return [
+        str(corpus.value(int(file.values[start])))
+        for file in corpus.split(split)
+        for start, _ in file.functions.tolist()
+    ]
+
+
+@pytest.fixture(scope="module")
+def corpus(corpus_folder):
+    return Corpus(corpus_folder)
+
+
+def test_a_stored_file_is_the_tree_of_its_source(corpus, projects):
+    for split in ("train", "validation", "test"):
+        for file in corpus.split(split):
+            # Paths begin with the name of the folder.
+            path = projects / file.path.split("/", 1)[1]
+            expected = parse(PYTHON.decode(path.read_bytes()), "python")
+            stored = corpus.traversal(file)
+            assert stored.types == expected.types
+            assert stored.values == expected.values
+            assert stored.parents == expected.parents
+            assert file.roles.tolist() == [int(role) for role in PYTHON.roles(expected)]
+            assert file.lines.tolist() == expected.spans[:, 0].tolist()
+
+
+def test_ranks_follow_the_frequency_in_training_alone(corpus):
+    counted = Counter(
+        value
+        for file in corpus.split("train")
+        for value in corpus.traversal(file).values
+        if value is not None
+    )
+    stored = {corpus.value(rank): int(count) for rank, count in enumerate(corpus.counts()) if count}
+    assert stored == counted
+    counts = corpus.counts()
+    assert (np.diff(counts) <= 0).all()
+
+
+def test_names_are_ranked_by_their_occurrences_as_names(corpus):
+    counted = Counter(
+        value
+        for file in corpus.split("train")
+        for value, role in zip(corpus.traversal(file).values, file.roles, strict=True)
+        if role in IDENTIFIER_ROLES
+    )
+    vocabulary = corpus.vocabulary(50)
+    assert [counted[name] for name in vocabulary] == [count for _, count in counted.most_common(50)]
+
+
+def test_values_of_other_splits_have_ranks_beyond_training(corpus):
+    num_trained = int((corpus.counts() > 0).sum())
+    seen = {int(rank) for file in corpus.split("test") for rank in file.values}
+    assert max(seen) >= num_trained
+    assert max(seen) < corpus.num_values
+
+
+def test_every_project_is_in_one_split(corpus, projects):
+    by_split = [{file.project for file in corpus.split(name)} for name in ("train", "validation", "test")]
+    assert sum(map(len, by_split)) == len(set().union(*by_split)) == len(list(projects.iterdir()))
+    assert all(by_split)
+
+
+def test_another_seed_draws_other_splits(projects, tmp_path, corpus):
+    drawn = set()
+    for seed in range(4):
+        prepare(tmp_path / str(seed), [str(projects)], PrepareSettings("python", seed=seed))
+        drawn.add(frozenset(file.project for file in Corpus(tmp_path / str(seed)).split("test")))
+    assert len(drawn) > 1
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_the_number_of_jobs_does_not_change_a_byte(projects, tmp_path, corpus_folder, jobs, monkeypatch):
+    prepare(tmp_path / "corpus", [str(projects)], SETTINGS, jobs=jobs)
+    assert digest(tmp_path / "corpus") == digest(corpus_folder)
+
+
+def test_nothing_but_the_corpus_is_left(corpus_folder):
+    names = {path.name.split("-")[0] for path in corpus_folder.iterdir()}
+    assert names == {
+        "manifest.json",
+        "skipped.jsonl",
+        "types.arrow",
+        "values.arrow",
+        "train",
+        "validation",
+        "test",
+    }
+
+
+def test_a_finished_corpus_is_not_made_again(projects, corpus_folder):
+    before = digest(corpus_folder)
+    prepare(corpus_folder, [str(projects)], SETTINGS)
+    assert digest(corpus_folder) == before
+
+
+@pytest.mark.slow
+def test_a_killed_prepare_goes_on_and_ends_in_the_same_bytes(projects, tmp_path, corpus_folder):
+    command = [sys.executable, "-m", "rarename", "prepare", str(tmp_path / "corpus"), str(projects)]
+    command += ["--language", "python", "--jobs", "2"]
+    finished = 0
+    for tenths in [3, 5, 7, 9, 12, 15]:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(tenths / 10)
+        finished += process.poll() is not None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True, capture_output=True)
+    assert digest(tmp_path / "corpus") == digest(corpus_folder)
+
+
+CRASHING = """
+import os, sys
+from dataclasses import replace
+from rarename import syntax
+
+def parse(text, tolerant):
+    if "CRASH_HERE" in text:
+        os._exit(11)
+    return syntax.PYTHON.parse(text, tolerant)
+
+syntax.LANGUAGES["python"] = replace(syntax.PYTHON, parse=parse)
+
+if __name__ == "__main__":
+    from rarename.corpus import PrepareSettings, prepare
+    prepare(sys.argv[1], [sys.argv[2]], PrepareSettings("python"), jobs=2)
+"""
+
+
+def test_a_file_that_kills_its_process_is_skipped_by_name(tmp_path):
+    files = {f"p{n}/m{n}.py": f"def f{n}(a, b):\n    return a + b * {n}\n" for n in range(12)}
+    files |= {"p3/bad.py": "CRASH_HERE = 1\n", "p5/worse.py": "x = 'CRASH_HERE'\n"}
+    write_projects(tmp_path / "src", files)
+    (tmp_path / "script.py").write_text(CRASHING)
+    subprocess.run(
+        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "corpus"), str(tmp_path / "src")],
+        check=True,
+    )
+    manifest = Corpus(tmp_path / "corpus").manifest
+    assert manifest["skipped"]["the parser crashed"]["count"] == 2
+    assert sum(split["files"] for split in manifest["splits"].values()) == 12
+
+
+BODY = "".join(f"    total_{n} = first.method_{n}(second, {n}) + third[{n}]\n" for n in range(40))
+
+
+def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
+    files = {
+        "a/one.py": f"def alpha(first, second, third):\n{BODY}",
+        "b/two.py": f"def alpha(first, second, third):\n    # A comment.\n{BODY}    return total_1\n",
+        "c/other.py": "import os\nfor path in os.listdir('.'):\n    print(path)\n",
+        "d/more.py": "class K:\n    def m(self, p, q):\n        return p ** q\n",
+    }
+    write_projects(tmp_path / "src", files)
+    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    assert manifest["skipped"]["near-duplicate"] == {
+        "count": 1,
+        "examples": ["src/b/two.py: of src/a/one.py"],
+    }
+    settings = PrepareSettings("python", keep_near_duplicates=True)
+    manifest = prepare(tmp_path / "all", [str(tmp_path / "src")], settings)
+    assert manifest["skipped"] == {}
+
+
+def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
+    shared = "def shared(a, b, c):\n    return a + b * c\n"
+    files = {
+        "a/m.py": shared + "def only_a(x):\n    return [x, x, 1]\n",
+        "b/m.py": "import b\n" + shared + "def only_b(y):\n    return {y: 2}\n",
+        "c/m.py": "def only_c(z):\n    while z:\n        z -= 3\n" + shared,
+    }
+    write_projects(tmp_path / "src", files)
+    (tmp_path / "splits.txt").write_text("# drawn by hand\ntrain a\nvalidation b\ntest c\n")
+    settings = PrepareSettings("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], settings)
+    corpus = Corpus(tmp_path / "corpus")
+    assert stored_functions(corpus, "train") == ["only_a"]
+    assert stored_functions(corpus, "validation") == ["only_b"]
+    assert stored_functions(corpus, "test") == ["only_c", "shared"]
+    assert corpus.manifest["splits"]["train"]["duplicate_functions"] == 1
+
+
+def test_every_skipped_file_is_counted_and_named(tmp_path):
+    files = {
+        "a/good.py": "x = 1\n",
+        "a/broken.py": "def f(:\n",
+        "a/old.py": "print 'hello'\n",
+        "a/empty.py": "\n",
+        "a/long.py": "x = [" + "1, " * 3000 + "]\n",
+        "a/many.py": "\n".join(f"y{n} = {n}" for n in range(200)),
+    }
+    write_projects(tmp_path / "src", files)
+    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", max_nodes=500))
+    assert {reason: entry["count"] for reason, entry in manifest["skipped"].items()} == {
+        "Python 2 only": 1,
+        "minified": 1,
+        "no code": 1,
+        "over 500 nodes": 1,
+        "syntax error": 1,
+    }
+    lines = (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()
+    assert {json.loads(line)["path"] for line in lines} == {f"src/{name}" for name in files} - {
+        "src/a/good.py"
+    }
+    assert "line 1" in manifest["skipped"]["syntax error"]["examples"][0]
+
+
+def great_line(has_bug, tokens, location, targets, candidates, path):
+    return json.dumps(
+        {
+            "has_bug": has_bug,
+            "source_tokens": tokens,
+            "error_location": location,
+            "repair_targets": targets,
+            "repair_candidates": candidates,
+            "bug_kind_name": "VARIABLE_MISUSE" if has_bug else "NONE",
+            "provenances": [
+                {"datasetProvenance": {"datasetName": "X", "filepath": path, "license": "", "note": ""}}
+            ],
+        }
+    )
+
+
+def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
+    tokens = [
+        "#NEWLINE#",
+        "def f(",
+        "a",
+        ",",
+        "b",
+        ")",
+        ":",
+        "#NEWLINE#",
+        "#INDENT#",
+        "return",
+        "a",
+        "+",
+        "b",
+    ]
+    lines = []
+    for owner in range(8):
+        named = [f"{token}{owner}" if token in "ab" else token for token in tokens]
+        wrong = [*named[:-1], named[2]]
+        lines.append(great_line(False, named, 0, [], [2, 4, 10, 12], f"o{owner}/r/m.py"))
+        lines.append(great_line(True, wrong, 12, [4], [2, 4, 10, 12], f"o{owner}/r/m.py"))
+    (tmp_path / "dev.jsonl").write_text("\n".join(lines))
+    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], PrepareSettings("tokens"))
+    corpus = Corpus(tmp_path / "corpus")
+    stored = [file for name in ("train", "validation", "test") for file in corpus.split(name)]
+    assert len(stored) == 16
+    buggy = [file for file in stored if file.bug and file.bug.location]
+    assert len(buggy) == 8
+    for file in buggy:
+        assert file.functions.tolist() == [[0, 13]]
+        assert file.values[12] == file.values[2] != file.values[4]
+        assert file.bug.repair_targets == (4,)
+
+
+def test_an_unknown_language_names_the_choices(tmp_path):
+    with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
+        prepare(tmp_path / "corpus", ["stdlib"], PrepareSettings("cobol"))
+
+
+def test_sources_without_code_leave_a_clear_word(tmp_path):
+    write_projects(tmp_path / "src", {"a/broken.py": "def f(:\n"})
+    with pytest.raises(CorpusError, match=r"no file is left for a corpus \(1 × syntax error\)"):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+
+
+def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(CorpusError, match="exists and is no corpus; choose another folder"):
+        prepare(tmp_path, ["stdlib"], SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_a_corpus_of_another_request_is_not_touched(corpus_folder, projects):
+    with pytest.raises(CorpusError, match="made from another request"):
+        prepare(corpus_folder, [str(projects)], PrepareSettings("python", seed=9))
+
+
+def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
+    work = tmp_path / "corpus" / ".work"
+    work.mkdir(parents=True)
+    (work / "request.json").write_text("{}")
+    with pytest.raises(CorpusError, match="unfinished corpus of another request; remove the folder"):
+        prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
+    with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again"):
+        Corpus(tmp_path / "corpus")
+
+
+def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
+    work = tmp_path / "corpus" / ".work"
+    work.mkdir(parents=True)
+    with _locked(work), pytest.raises(CorpusError, match="another process is preparing"):
+        prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
+
+
+def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
+    with pytest.raises(CorpusError, match=r"is no corpus \(it has no manifest.json\); make one"):
+        Corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        (
+            '{"format": "rarename-corpus", "version": 99}',
+            "version 99; this rarename reads rarename-corpus version 1",
+        ),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_says_so(tmp_path, text, message):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(CorpusError, match=message):
+        Corpus(tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 100, 5000])
+def test_a_truncated_table_says_so(tmp_path, corpus_folder, size):
+    shutil.copy(corpus_folder / "values.arrow", tmp_path / "values.arrow")
+    with (tmp_path / "values.arrow").open("r+b") as file:
+        file.truncate(size)
+    with pytest.raises(CorpusError, match="values.arrow is missing or damaged"):
+        read_table(tmp_path / "values.arrow")
+
+
+def test_a_file_beyond_the_end_is_an_index_error(corpus):
+    split = corpus.split("train")
+    with pytest.raises(IndexError, match="there is none of index"):
+        split[len(split)]

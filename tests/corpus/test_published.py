@@ -1,0 +1,287 @@
+"""Published records come in by line, with the paths, projects and filters of the lists that go with them."""
+
+import gzip
+import json
+import pickle
+import random
+from dataclasses import replace
+
+import pytest
+
+from rarename.corpus.documents import Bug, Chunk, ChunkLimits, Document, Skip, SourceOptions
+from rarename.corpus.progress import Silence
+from rarename.corpus.published import read_allowed, read_duplicates
+from rarename.corpus.sources import plan, resolve
+from rarename.errors import SourceError, UsageError
+from rarename.syntax.tokens import TOKENS
+
+PYTHON_FILES = replace(TOKENS, name="python", suffixes=(".py",))  # sources ask a language for these two only
+
+
+def tree_line(name):
+    return json.dumps([{"type": "Module", "children": [1]}, {"type": "NameLoad", "value": name}])
+
+
+def example_line(*, path="owner/repo/m.py", **changes):
+    example = {
+        "has_bug": True, "bug_kind": 1, "bug_kind_name": "VARIABLE_MISUSE", "error_location": 4,
+        "source_tokens": ["#NEWLINE#", "def f(", "a", ",", "b", ")", ":", "return", "a"], "edges": [],
+        "repair_targets": [2, 8], "repair_candidates": [2, 4, 8],
+        "provenances": [{"datasetProvenance": {"datasetName": "ETHPy150Open", "filepath": path}}],
+    }  # fmt: skip
+    return json.dumps(example | changes)
+
+
+def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
+    resolved = resolve(
+        [str(spec) for spec in specs],
+        language,
+        specs[0].parent / "work",
+        options or SourceOptions(),
+        Silence(),
+    )
+    sources = pickle.loads(pickle.dumps(resolved.sources))
+    listed = plan(sources, limits or ChunkLimits(), Silence())
+    found = [
+        item
+        for chunk in listed.chunks
+        for item in sources[chunk.source].read(Chunk.from_json(chunk.to_json()))
+    ]
+    documents = [item for item in found if isinstance(item, Document)]
+    return documents, listed.skips + [item for item in found if isinstance(item, Skip)]
+
+
+@pytest.fixture
+def trees(tmp_path):
+    path = tmp_path / "python_train.json"
+    path.write_text("".join(tree_line(name) + "\n" for name in "abcdef"), encoding="utf-8")
+    names = [
+        "data/ann/one/a.py",
+        "data/ann/one/b.py",
+        "data/ann/two/c.py",
+        "data/bob/x/d.py",
+        "data/bob/x/e.py",
+        "data/cy/z/f.py",
+    ]
+    path.with_suffix(".txt").write_text("\n".join(names) + "\n", encoding="utf-8")
+    return path
+
+
+def names_of(documents):
+    return "".join(document.content.values[1] for document in documents)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("members", [1, 2, 4, 100])
+def test_lines_and_their_paths_stay_together_however_they_are_cut(trees, packed, members):
+    if packed:
+        zipped = trees.with_name("python_train.json.gz")
+        zipped.write_bytes(gzip.compress(trees.read_bytes()))
+        trees = zipped
+    documents, skips = read_all([trees], limits=ChunkLimits(members=members))
+    assert [document.path[-4] for document in documents] == list("abcdef") == list(names_of(documents))
+    assert documents[0].path == "ann/one/a.py"
+    assert [document.project for document in documents[::2]] == ["ann/one", "ann/two", "bob/x"]
+    assert skips == []
+
+
+def test_owner_can_be_the_project(trees):
+    documents, _ = read_all([trees], SourceOptions(by_owner=True))
+    assert [document.project for document in documents] == ["ann", "ann", "ann", "bob", "bob", "cy"]
+
+
+def test_record_without_a_list_is_its_own_project(trees):
+    trees.with_suffix(".txt").unlink()
+    documents, _ = read_all([trees])
+    assert documents[2].path == documents[2].project == "python_train.json:3"
+
+
+def test_list_can_be_named(trees, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("data/o/r/first.py\n")
+    documents, _ = read_all([trees], SourceOptions(paths=(other,)))
+    assert [document.path for document in documents[:2]] == ["o/r/first.py", "python_train.json:2"]
+
+
+def test_lists_must_match_the_files(trees, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        read_all([trees], SourceOptions(paths=(tmp_path / "a", tmp_path / "b")))
+    assert str(caught.value) == "2 lists of paths for 1 files of trees; expected one for each"
+    with pytest.raises(SourceError, match="nowhere: no such list of paths"):
+        read_all([trees], SourceOptions(paths=(tmp_path / "nowhere",)))
+
+
+def test_the_papers_filters(trees, tmp_path):
+    duplicates = tmp_path / "duplicates.json"
+    prefix = "/scratch/someone/py150/data/"
+    duplicates.write_text(
+        json.dumps([[prefix + "ann/one/a.py", prefix + "bob/x/d.py"], [prefix + "cy/z/f.py"]])
+    )
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(
+        json.dumps([{"filepath": "ann/one/a.py", "license": "mit"}, {"filepath": "bob/x/d.py"}])
+    )
+    repositories = tmp_path / "repositories.txt"
+    repositories.write_text("# free ones\ncy/z\n")
+    documents, skips = read_all(
+        [trees], SourceOptions(duplicates=duplicates, allowed=(manifest, repositories))
+    )
+    assert names_of(documents) == "af"
+    assert [(skip.path, skip.reason) for skip in skips] == [
+        ("ann/one/b.py", "repository not allowed"),
+        ("ann/two/c.py", "repository not allowed"),
+        ("bob/x/d.py", "listed as duplicate"),
+        ("bob/x/e.py", "repository not allowed"),
+    ]
+
+
+def test_the_folder_in_which_a_list_of_duplicates_was_made_does_not_matter(tmp_path):
+    names = [
+        ["/scratch/py150/a/b/m.py", "/scratch/py150/c/d/m.py"],
+        ["/scratch/py150/e/f.py", "/scratch/py150/g/h.py"],
+    ]
+    (tmp_path / "d").write_text(json.dumps(names))
+    assert read_duplicates(tmp_path / "d") == {"c/d/m.py", "g/h.py"}
+
+
+def test_manifest_may_be_json_lines_and_duplicates_unprefixed(tmp_path):
+    (tmp_path / "m").write_text('{"filepath": "a/b/c.py"}\n\n{"filepath": "d/e/f.py"}\n')
+    assert read_allowed(tmp_path / "m") == {"a/b/c.py", "d/e/f.py"}
+    (tmp_path / "d").write_text('[["data/a/b/c.js", "data/a/data/c.js"]]')
+    assert read_duplicates(tmp_path / "d") == {"a/data/c.js"}
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "message"),
+    [
+        (read_duplicates, "{}", "expected a JSON list of clusters, each a list of paths"),
+        (read_duplicates, "[1]", "expected a JSON list of clusters, each a list of paths, met '1'"),
+        (
+            read_duplicates,
+            "[",
+            "expected a JSON list of clusters, each a list of paths, but it is not JSON: ",
+        ),
+        (read_allowed, '[{"path": 1}]', "expected objects with a filepath, met \"{'path': 1}\""),
+        (read_allowed, '{"filepath"\n', "expected one JSON object a line: "),
+    ],
+)
+def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, text, message):
+    path = tmp_path / "list"
+    path.write_text(text)
+    with pytest.raises(SourceError) as caught:
+        reader(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    with pytest.raises(SourceError, match="nowhere cannot be read: "):
+        reader(tmp_path / "nowhere")
+
+
+def test_bad_and_blank_and_long_lines_are_reported_by_their_number(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(
+        tree_line("a").encode()
+        + b"\n\n[7\n"
+        + b'[{"type":"'
+        + b"x" * 500
+        + b'"}]\n'
+        + tree_line("b").encode()
+    )
+    documents, skips = read_all([path], SourceOptions(max_record_bytes=300))
+    assert [document.path for document in documents] == ["x.json:1", "x.json:5"]
+    assert [(skip.path, skip.reason) for skip in skips] == [
+        ("x.json:3", "malformed record"),
+        ("x.json:4", "over 300 bytes"),
+    ]
+
+
+def test_single_pretty_printed_tree_is_one_document(tmp_path):
+    path = tmp_path / "simple.json"
+    path.write_text(json.dumps(json.loads(tree_line("x")), indent=2))
+    documents, _ = read_all([path])
+    assert names_of(documents) == "x" and documents[0].path == "simple.json:1"
+
+
+def test_broken_gzip_gives_what_is_left(tmp_path, trees):
+    lines = "".join(tree_line(f"name{number}{number * 7919}") + "\n" for number in range(5000))
+    path = tmp_path / "x.json.gz"
+    packed = gzip.compress(lines.encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    documents, skips = read_all([path])
+    assert len(documents) > 1000
+    assert skips[0].reason == "cannot be read"
+    assert skips[0].detail.startswith("the rest cannot be read: Compressed file ended before")
+
+
+def test_record_file_broken_from_its_start_is_an_error(tmp_path):
+    path = tmp_path / "x.json.gz"
+    noise = random.Random(0).randbytes(50_000).hex()
+    path.write_bytes(gzip.compress(f'[{{"type":"{noise}"}}]'.encode())[:20_000])
+    with pytest.raises(SourceError, match=r"x\.json\.gz cannot be read: Compressed file ended before"):
+        read_all([path])
+
+
+def test_gzip_bomb_stops_at_its_budget(tmp_path):
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(gzip.compress((tree_line("a") + "\n").encode() + b" " * 2_000_000))
+    _, skips = read_all([path], SourceOptions(max_archive_bytes=1_000_000))
+    assert skips[0].reason == "cannot be read"
+    assert skips[0].detail == "over 1000000 bytes, uncompressed"
+
+
+def test_great_example_keeps_its_positions_and_bug(tmp_path):
+    path = tmp_path / "dev.jsonl.gz"
+    clean = example_line(
+        has_bug=False, error_location=0, repair_targets=[], repair_candidates=[2, 8, "a", 4, "b"]
+    )
+    path.write_bytes(gzip.compress(f"{example_line()}\n{clean}\n{example_line(provenances=[])}\n".encode()))
+    documents, skips = read_all([path], language=TOKENS)
+    assert skips == []
+    assert documents[0].bug == Bug(4, (2, 8), (2, 4, 8), "VARIABLE_MISUSE")
+    assert documents[1].bug == Bug(0, (), (2, 8, 4), "VARIABLE_MISUSE")
+    assert documents[0].content.values[1] == "def f("
+    assert set(documents[0].content.parents) == {-1}
+    assert (documents[0].path, documents[0].project) == ("owner/repo/m.py#dev.jsonl.gz:1", "owner/repo")
+    assert documents[2].path == documents[2].project == "dev.jsonl.gz:3"
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"error_location": 0}, "error_location is 0; expected a token from 1 to 8"),
+        ({"error_location": True}, "error_location is True; expected a token from 1 to 8"),
+        ({"has_bug": "yes"}, "has_bug is missing or not true or false"),
+        ({"repair_targets": [99]}, "repair_targets has 99; the tokens are 0 to 8"),
+        ({"repair_candidates": 3}, "repair_candidates is not a list"),
+        ({"source_tokens": []}, "an example needs source_tokens, a list of strings that is not empty"),
+    ],
+)
+def test_malformed_example_is_left_out_with_the_reason(tmp_path, changes, detail):
+    path = tmp_path / "x.jsonl"
+    path.write_text(example_line() + "\n" + example_line(**changes) + "\n[]\n{\n")
+    documents, skips = read_all([path], language=TOKENS)
+    assert len(documents) == 1
+    assert [skip.reason for skip in skips] == ["malformed record"] * 3
+    assert [skip.detail for skip in skips][:2] == [detail, "a GREAT example is a JSON object"]
+    assert skips[2].detail.startswith("the example is not JSON: ")
+
+
+def test_records_need_their_language(tmp_path, trees):
+    path = tmp_path / "x.jsonl"
+    path.write_text(example_line())
+    with pytest.raises(SourceError) as caught:
+        read_all([path])
+    assert str(caught.value) == (
+        f"{path} holds GREAT examples, which are token sequences; ask for --language tokens, not python"
+    )
+    with pytest.raises(
+        SourceError, match="holds syntax trees; ask for the language they were made from, not tokens"
+    ):
+        read_all([trees], language=TOKENS)
+
+
+def test_other_json_is_refused(tmp_path):
+    path = tmp_path / "package.json"
+    path.write_text('{"name": "x"}')
+    with pytest.raises(
+        SourceError, match="holds neither published trees nor GREAT examples: an example needs"
+    ):
+        read_all([path], language=TOKENS)
