@@ -1,0 +1,63 @@
+"""The command line: finds the command, words the errors, owns the exit code.
+
+0: fine; 1: there are findings; 2: the work could not be done. Results go to stdout, all else to stderr.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from rarename import __version__
+from rarename.errors import RarenameError
+
+COMMANDS = {
+    "parse": "show the syntax tree of a file, or write it as a published record",
+    "anonymize": "replace the rare names of a file by placeholders",
+    "prepare": "make a corpus from folders, archives, packages or published records",
+    "inspect": "show what is in a corpus, and how much a vocabulary covers",
+}
+"""Each is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
+Only the module of the command that is called is imported: `--help` answers at once."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(
+        prog="rarename",
+        description="Placeholders for rare identifiers in neural models of source code.",
+        epilog="Each command has its own help with an example: rarename anonymize --help",
+    )
+    parser.add_argument("--version", action="version", version=f"rarename {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        if words and words[0] == name:
+            module = import_module(f"rarename.cli.{name}")
+            command = commands.add_parser(
+                name,
+                help=summary,
+                description=f"{summary[0].upper()}{summary[1:]}.",
+                epilog=f"example:\n{module.EXAMPLE}",
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+        else:
+            commands.add_parser(name, help=summary)
+    parsed = parser.parse_args(words)
+    try:
+        code = int(parsed.run(parsed))
+        sys.stdout.flush()
+    except RarenameError as error:
+        print(f"rarename {parsed.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"rarename {parsed.command}: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code

@@ -1,0 +1,57 @@
+"""What several commands do first: find a file's language, read it, parse it."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from rarename.errors import RarenameError, UsageError
+from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
+
+
+class ReadFile(NamedTuple):
+    """A file that has been read and parsed."""
+
+    language: Language
+    text: str
+    traversal: Traversal
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which file to read."""
+    parser.add_argument("file", metavar="FILE", help="a source file, or - for standard input")
+    parser.add_argument(
+        "--language", choices=LANGUAGES, help="the language; by default told from the ending of the name"
+    )
+
+
+def read_file(arguments: argparse.Namespace) -> ReadFile:
+    """Read and parse the file. Broken places are mended where the language's parser can, with a word."""
+    name = arguments.file
+    if arguments.language:
+        language = language_named(arguments.language)
+    elif name == "-":
+        raise UsageError("standard input has no name to tell the language from; say --language")
+    else:
+        language = language_of(name)
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror or error}") from error
+    try:
+        text = language.decode(data)
+        try:
+            traversal = language.parse(text, False)
+        except RarenameError as error:
+            traversal = language.parse(text, True)
+            print(f"rarename: {name}: {error}; read on as well as possible", file=sys.stderr)
+    except RarenameError as error:
+        raise UsageError(f"{name}: {error}") from error
+    return ReadFile(language, text, traversal)
+
+
+def write(text: str) -> None:
+    """Print a result as UTF-8 whatever the terminal is set to: names are not always ASCII."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()

@@ -1,0 +1,240 @@
+"""The commands, end to end: what they print, and their exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rarename.cli.main import COMMANDS, main
+
+
+@pytest.fixture
+def run(capfdbinary):
+    """Call a command; returns its exit code, its output and what it said on the side."""
+
+    def call(*words):
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as leaving:
+            code = leaving.code
+        captured = capfdbinary.readouterr()
+        return code, captured.out.decode(), captured.err.decode()
+
+    return call
+
+
+@pytest.fixture
+def figure(tmp_path):
+    (tmp_path / "figure.py").write_text("my_y = np.sin(my_x) + my_x\n")
+    (tmp_path / "names.txt").write_text("np\nsin\n")
+    return tmp_path / "figure.py"
+
+
+def test_help_lists_every_command(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert all(f"    {name}" in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f"rarename {command}" in out.split("example:")[1]
+
+
+def test_version(run):
+    assert run("--version")[1].startswith("rarename 0.")
+
+
+@pytest.mark.parametrize("words", [[], ["frobnicate"], ["parse"], ["parse", "x.py", "--frobnicate"]])
+def test_wrong_usage_is_exit_2(run, words):
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "usage: rarename" in err
+
+
+def test_parse_shows_a_tree(run, figure):
+    assert run("parse", figure)[1] == (
+        "Module  1:1\n"
+        "  Assign  1:1\n"
+        "    NameStore my_y  1:1\n"
+        "    BinOpAdd  1:8\n"
+        "      Call  1:8\n"
+        "        AttributeLoad  1:8\n"
+        "          NameLoad np  1:8\n"
+        "          attr sin  1:11\n"
+        "        NameLoad my_x  1:15\n"
+        "      NameLoad my_x  1:23\n"
+    )
+
+
+def test_parse_writes_a_record_of_py150(run, tmp_path):
+    (tmp_path / "m.py").write_text("x = 7\n")
+    assert run("parse", tmp_path / "m.py", "--format", "record")[1] == (
+        '[{"type":"Module","children":[1]},{"type":"Assign","children":[2,3]},'
+        '{"type":"NameStore","value":"x"},{"type":"Num","value":"7"}]\n'
+    )
+
+
+def test_parse_writes_a_record_of_js150(run, tmp_path):
+    (tmp_path / "m.js").write_text("x;")
+    assert run("parse", tmp_path / "m.js", "--format", "record")[1] == (
+        '[ { "id":0, "type":"Program", "children":[1] }, { "id":1, "type":"ExpressionStatement", '
+        '"children":[2] }, { "id":2, "type":"Identifier", "value":"x" }, 0]\n'
+    )
+
+
+def test_parse_as_json_has_places_and_roles(run, figure):
+    nodes = json.loads(run("parse", figure, "--format", "json")[1])["nodes"]
+    assert nodes[2] == {"type": "NameStore", "value": "my_y", "parent": 1, "role": "write", "span": [1, 0, 1, 4]}
+
+
+def test_parse_reads_standard_input():
+    done = subprocess.run(
+        [sys.executable, "-m", "rarename", "parse", "-", "--language", "javascript"],
+        input="f(1)", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "      LiteralNumber 1  1:3"
+
+
+def test_broken_javascript_is_mended_with_a_word(run, tmp_path):
+    (tmp_path / "m.js").write_text("var a = ;\nf(a)")
+    code, out, err = run("parse", tmp_path / "m.js")
+    assert code == 0
+    assert "Identifier f" in out
+    assert "m.js: line 1: syntax error" in err and "read on as well as possible" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.py", b"def f(:\n", "m.py: line 1: syntax error"),
+        ("m.py", b"x = 1\nprint 'a'\n", "m.py: line 2: Python 2 only"),
+        ("m.py", b"\xff\xfe", "m.py: not text in a known encoding"),
+        ("m.cob", b"", "the ending is none of .py"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_exit_2(run, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    code, out, err = run("parse", tmp_path / name)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_missing_file_is_exit_2(run, tmp_path):
+    code, _, err = run("parse", tmp_path / "none.py")
+    assert code == 2
+    assert err == f"rarename parse: {tmp_path / 'none.py'}: No such file or directory\n"
+
+
+def test_standard_input_needs_a_language(run):
+    assert "say --language" in run("anonymize", "-")[2]
+
+
+def test_anonymize_is_figure_1(run, figure):
+    names = figure.with_name("names.txt")
+    assert run("anonymize", figure, "--vocabulary", names)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
+
+
+def test_anonymize_cuts_the_vocabulary(run, figure):
+    words = ["anonymize", figure, "--vocabulary", figure.with_name("names.txt"), "--vocabulary-size"]
+    assert run(*words, 1)[1] == "VAR1 = np.VAR2(VAR3) + VAR3\n"
+    assert run(*words, 0)[1] == "VAR1 = VAR2.VAR3(VAR4) + VAR4\n"
+
+
+def test_anonymize_as_json_tells_what_placeholders_stand_for(run, figure):
+    names = figure.with_name("names.txt")
+    content = json.loads(run("anonymize", figure, "--vocabulary", names, "--format", "json")[1])
+    assert content["placeholders"] == {"VAR1": "my_y", "VAR2": "my_x"}
+    assert content["source"] == "VAR1 = np.sin(VAR2) + VAR2\n"
+    assert [node["value"] for node in content["nodes"] if node["value"]] == ["VAR1", "np", "sin", "VAR2", "VAR2"]
+
+
+def test_anonymize_as_tree(run, figure):
+    out = run("anonymize", figure, "--vocabulary", figure.with_name("names.txt"), "--format", "tree")[1]
+    assert "    NameStore VAR1  1:1\n" in out
+
+
+def test_anonymize_is_repeatable_by_its_seed(run, figure):
+    words = ["anonymize", figure, "--strategy", "randomized", "--vocabulary-size", 0, "--placeholders", 900]
+    assert run(*words, "--seed", 1)[1] == run(*words, "--seed", 1)[1] != run(*words, "--seed", 2)[1]
+
+
+def test_anonymize_with_a_corpus(run, figure, corpus_folder):
+    out = run("anonymize", figure, "--vocabulary", corpus_folder, "--vocabulary-size", 10)[1]
+    assert out == "VAR1 = VAR2.VAR3(VAR4) + VAR4\n"
+
+
+def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folder):
+    (tmp_path / "m.js").write_text("x")
+    code, _, err = run("anonymize", tmp_path / "m.js", "--vocabulary", corpus_folder)
+    assert code == 2
+    assert "is a corpus of python, the file is javascript" in err
+
+
+def test_anonymize_without_its_list(run, figure):
+    code, _, err = run("anonymize", figure, "--vocabulary", "nowhere.txt")
+    assert (code, err) == (
+        2,
+        "rarename anonymize: nowhere.txt: there is no such list of names and no such corpus\n",
+    )
+
+
+@pytest.mark.parametrize("option", ["--vocabulary-size", "--placeholders", "--seed"])
+def test_numbers_below_zero_are_refused(run, figure, option):
+    code, _, err = run("anonymize", figure, option, -1)
+    assert (code, err) == (2, f"rarename anonymize: {option} cannot be below 0\n")
+
+
+def test_a_text_is_written_in_its_own_encoding(run, tmp_path, capfdbinary):
+    source = "# -*- coding: latin-1 -*-\nalpha = 'ä'\n".encode("latin-1")
+    (tmp_path / "m.py").write_bytes(source)
+    (tmp_path / "names.txt").write_text("none\n")
+    main(["anonymize", str(tmp_path / "m.py"), "--vocabulary", str(tmp_path / "names.txt")])
+    assert capfdbinary.readouterr().out == source.replace(b"alpha", b"VAR1")
+
+
+def test_a_closed_pipe_is_no_error(figure):
+    command = f"{sys.executable} -m rarename parse {sys.modules['ast'].__file__} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("Module  1:1\n", "")
+
+
+def test_prepare_and_inspect(run, projects, tmp_path):
+    code, out, err = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1)
+    assert code == 0, err
+    assert out.startswith("python corpus from 1 sources\n  train")
+    code, out, _ = run("inspect", tmp_path / "corpus", "--top", 3)
+    assert code == 0
+    assert "self" in out and "50000" in out
+    content = json.loads(run("inspect", tmp_path / "corpus", "--format", "json")[1])
+    shares = content["coverage"]["train"]["shares"]
+    assert list(shares) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
+    assert shares["all"] == 1.0 > shares["100"] > shares["1"] > 0
+    assert 0 < content["coverage"]["test"]["shares"]["all"] < 1
+    assert run("inspect", tmp_path / "corpus", "--format", "names", "--top", 1)[1] == "self\n"
+
+
+def test_prepare_as_json(run, projects, tmp_path):
+    out = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1, "--format", "json")[1]
+    assert json.loads(out)["format"] == "rarename-corpus"
+
+
+def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_path):
+    out = run("prepare", tmp_path / "c", projects, "--language", "python", "--jobs", 1, "--project-depth", 0)[1]
+    assert "too few projects to fill every split" in out
+
+
+def test_prepare_needs_a_job(run, tmp_path):
+    code, _, err = run("prepare", tmp_path / "c", "stdlib", "--language", "python", "--jobs", 0)
+    assert (code, err) == (2, "rarename prepare: --jobs must be 1 or more\n")
+
+
+def test_inspect_of_no_corpus(run, tmp_path):
+    code, _, err = run("inspect", tmp_path)
+    assert (code, err) == (
+        2,
+        f"rarename inspect: {tmp_path} is no corpus (it has no manifest.json); make one with `rarename prepare`\n",
+    )
