@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rarename.errors import RecordError
 from rarename.syntax.record import JS150, PY150, read_record, write_record
-from rarename.syntax.traversal import Traversal
+from rarename.syntax.traversal import NumberValue, Traversal
 
 PYTHON_LINE = (
     '[{"type":"Module","children":[1,4]},{"type":"Assign","children":[2,3]},'
@@ -48,6 +48,12 @@ def test_numbers_as_values_become_text_and_missing_values_stay_missing():
     )
     assert tree.values == [None, "7", "1.10", None]
     assert tree.parents == [-1, 0, 0, 0]
+    assert '"value":7 }' in write_record(tree, JS150)
+    assert '"value":1.10 }' in write_record(tree, JS150)
+
+
+def test_a_number_that_json_lacks_is_written_as_text():
+    assert '"value":"Infinity"' in write_record(Traversal(["Property"], [NumberValue("Infinity")], [-1]), JS150)
 
 
 def test_half_a_surrogate_pair_stays_escaped():

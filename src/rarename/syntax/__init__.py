@@ -45,7 +45,10 @@ def parse(text: str, language: str | Language, *, tolerant: bool = False) -> Tra
 
 
 __all__ = [
+    "JAVASCRIPT",
     "LANGUAGES",
+    "PYTHON",
+    "TOKENS",
     "Language",
     "Role",
     "Span",

@@ -1,8 +1,12 @@
 """Language: all that the rest of rarename needs to know about one programming language."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
+from rarename.errors import ParseError
 from rarename.syntax.traversal import Role, Traversal
 
 
@@ -23,8 +27,9 @@ class Language:
     name: str
     suffixes: tuple[str, ...]
     """File name endings, with the dot, lower case."""
-    decode: Callable[[bytes], str]
-    """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""
+    encoding: Callable[[bytes], str]
+    """The name of the encoding that a file's bytes are in, so that a text can be written back in it; raises
+    ParseError (reason "not text in a known encoding")."""
     parse: Callable[[str, bool], Traversal]
     """Text to traversal. The flag asks for a tolerant parse: broken places are mended where the
     parser can, instead of raising ParseError."""
@@ -36,3 +41,26 @@ class Language:
     """The published format that holds trees of this language."""
     line_break: bytes = rb"\r\n|\r|\n"
     """What ends a line where the parser counts lines: a regular expression."""
+
+    def decode(self, data: bytes) -> str:
+        """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""
+        try:
+            with silenced_warnings():
+                return data.decode(self.encoding(data))
+        except UnicodeDecodeError as problem:
+            detail = f"{problem.reason} at byte {problem.start}"
+        except (LookupError, ValueError) as problem:
+            detail = str(problem)
+        raise ParseError("not text in a known encoding", detail)
+
+
+_FILTERS = Lock()
+"""Held while warnings about a file are silenced: the filters belong to the whole process."""
+
+
+@contextmanager
+def silenced_warnings() -> Iterator[None]:
+    """Keep in what Python warns about in a file that is read: it is not the caller's code."""
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

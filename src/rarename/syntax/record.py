@@ -5,11 +5,12 @@ JS150   [ { "id":0, "type":"Program", "children":[1] }, { "id":1, "type":"EmptyS
 """
 
 import json
+import re
 from typing import Any, NoReturn
 
 from rarename.errors import RecordError
 from rarename.syntax.language import RecordStyle
-from rarename.syntax.traversal import Traversal
+from rarename.syntax.traversal import NumberValue, Traversal
 
 PY150 = RecordStyle(has_ids=False, ends_with_zero=False)
 JS150 = RecordStyle(has_ids=True, ends_with_zero=True)
@@ -71,20 +72,21 @@ def _write_numbered_node(node: int, kind: str, value: str | None, children: list
     return text + " }"
 
 
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
 def _quote(text: str) -> str:
+    if isinstance(text, NumberValue) and _JSON_NUMBER.fullmatch(text):  # Infinity is none
+        return str(text)
     quoted = json.dumps(text, ensure_ascii=False)
     if not quoted.isascii() and any("\ud800" <= char <= "\udfff" for char in quoted):
         return json.dumps(text)  # half a surrogate pair has no UTF-8: it must stay escaped
     return quoted
 
 
-class _Number(str):
-    """A number that is not an integer, as it was spelled: `1.10` stays `1.10`."""
-
-
 def _load(line: str | bytes) -> list[Any]:
     try:
-        record = json.loads(line, parse_float=_Number, parse_constant=_refuse_constant)
+        record = json.loads(line, parse_float=NumberValue, parse_constant=_refuse_constant)
     except RecursionError:
         raise RecordError("the JSON is nested too deep; a record is one flat array of nodes") from None
     except UnicodeDecodeError as error:
@@ -114,7 +116,7 @@ def _type_of(index: int, node: Any) -> str:
     if not isinstance(node, dict):
         raise RecordError(f"node {index} is {_name_of(node)}, not an object")
     kind = node.get("type")
-    if not isinstance(kind, str):
+    if type(kind) is not str:
         met = "no type" if kind is None else f"{_name_of(kind)} as its type"
         raise RecordError(f"node {index} has {met}; every node of PY150 and JS150 has a type, a string")
     number = node.get("id", index)
@@ -128,9 +130,9 @@ def _value_of(index: int, node: dict[str, Any]) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return str(value)
+        return value
     if type(value) is int:
-        return str(value)
+        return NumberValue(value)
     raise RecordError(f"node {index} has {_name_of(value)} as its value; expected a string or a number")
 
 
@@ -186,7 +188,7 @@ def _name_of(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, _Number)):
+    if isinstance(value, (int, NumberValue)):
         return f"the number {_short(value)}"
     if isinstance(value, str):
         return f"the string {_short(value)!r}"

@@ -7,13 +7,13 @@ look alike: lines begin with `#NEWLINE#`, deeper lines with `#INDENT#`, and `def
 Every token is a root (parent -1): a position is a token's index, with nothing in between.
 """
 
+import codecs
 import keyword
 import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rarename.errors import ParseError
 from rarename.syntax.language import Language, RecordStyle
 from rarename.syntax.traversal import NO_PLACE, Role, Span, Traversal
 
@@ -36,9 +36,7 @@ _STRING = "|".join(
 )
 _NAME = r"[^\W\d]\w*"
 _NUMBER = r"0[xXoObB]\w+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?[jJlLn]?"
-_OPERATOR = (
-    r"\*\*=|//=|>>=|<<=|===|!==|\.\.\.|\*\*|//|>>|<<|<=|>=|==|!=|<>|->|:=|=>|\+\+|--|&&|\|\||[-+*/%&|^@]=|\S"
-)
+_OPERATOR = r"\*\*=|//=|>>=|<<=|===|!==|\.\.\.|\*\*|//|>>|<<|<=|>=|==|!=|<>|->|:=|=>|\+\+|--|&&|\|\||[-+*/%&|^@]=|\S"
 _LEXER = re.compile(
     rf"(?P<line>(?:\n[ \t\f\r]*)+)|(?P<comment>#[^\n]*)|(?P<blank>[^\S\n]+|\\\r?\n)|(?P<string>{_STRING})"
     rf"|(?P<function>def[ \t]+{_NAME}[ \t]*\()|(?P<class>class[ \t]+{_NAME})"
@@ -85,11 +83,8 @@ def sequence(tokens: Sequence[str]) -> Traversal:
     return Traversal([token_class(token) for token in tokens], list(tokens), [-1] * len(tokens))
 
 
-def _decode(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ParseError("not text in a known encoding", f"{error.reason} at byte {error.start}") from None
+def _encoding(data: bytes) -> str:
+    return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def _parse(text: str, tolerant: bool) -> Traversal:
@@ -248,9 +243,7 @@ def _role_of_name(token: str, previous: str, following: str, statement: str, ins
     return Role.WRITE if is_bound or statement in ("for", "global", "nonlocal") else Role.READ
 
 
-_AUGMENTED = frozenset(
-    {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", ">>=", "<<=", "@=", ":="}
-)
+_AUGMENTED = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", ">>=", "<<=", "@=", ":="})
 
 
 def _value_at(traversal: Traversal, index: int) -> str:
@@ -267,7 +260,7 @@ def _ends_a_value(traversal: Traversal, index: int) -> bool:
 TOKENS = Language(
     name="tokens",
     suffixes=(".txt",),
-    decode=_decode,
+    encoding=_encoding,
     parse=_parse,
     roles=_roles,
     function_types=frozenset(),  # a sequence has no subtrees to cut out: it is one snippet

@@ -62,6 +62,12 @@ NO_PLACE = Span(0, 0, 0, 0)
 """The span of a node that stands nowhere in the source, such as an empty list of decorators."""
 
 
+class NumberValue(str):
+    """A value that JS150 writes as a JSON number: the key of `{1: x}`. Everywhere else it is its digits."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Traversal:
     """A syntax tree as its pre-order walk.

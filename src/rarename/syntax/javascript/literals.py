@@ -1,0 +1,140 @@
+"""What a JavaScript engine makes of a literal's spelling: the values that JS150 prints."""
+
+import re
+from decimal import Decimal
+
+_ESCAPE = re.compile(
+    r"\\(?:u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([0-3][0-7]{0,2}|[4-7][0-7]?)"
+    r"|(\r\n|[\n\r\u2028\u2029])|(.))",
+    re.DOTALL,
+)
+_SINGLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+_IDENTIFIER_ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4}))")
+_LAST_CODE_POINT = 0x10FFFF
+
+
+def cooked_string(raw: str) -> str:
+    r"""The value of what stands between the quotes of a string.
+
+    >>> cooked_string(r"caf\xe9 \u{1F600}")
+    'café 😀'
+    """
+    if "\\" not in raw:
+        return raw
+    return _without_lone_surrogates(_ESCAPE.sub(_cooked_escape, raw))
+
+
+def cooked_template(raw: str) -> str:
+    """The value of a piece of template text, where every line end counts as one newline."""
+    return cooked_string(raw.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cooked_identifier(raw: str) -> str:
+    r"""The name that an identifier spells, which may hold escapes: `\u0061b` is `ab`."""
+    if "\\" not in raw:
+        return raw
+    return _without_lone_surrogates(_IDENTIFIER_ESCAPE.sub(_cooked_code_point, raw))
+
+
+def _cooked_escape(match: re.Match[str]) -> str:
+    braced, four, two, octal, line_end, other = match.groups()
+    if other is not None:
+        return _SINGLE.get(other, other)
+    if line_end is not None:
+        return ""
+    if octal is not None:
+        return chr(int(octal, 8))
+    return _code_point(braced or four or two)
+
+
+def _cooked_code_point(match: re.Match[str]) -> str:
+    return _code_point(match[1] or match[2])
+
+
+def _code_point(digits: str) -> str:
+    """The character of a hexadecimal number; U+FFFD beyond Unicode, which only broken code has."""
+    digits = digits.lstrip("0") or "0"
+    number = int(digits, 16) if len(digits) <= 6 else _LAST_CODE_POINT + 1
+    return chr(number) if number <= _LAST_CODE_POINT else "\ufffd"
+
+
+def _without_lone_surrogates(text: str) -> str:
+    """Surrogate pairs joined; a surrogate alone becomes U+FFFD, because UTF-8 cannot hold it."""
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def cooked_number(raw: str) -> str:
+    """A number as JavaScript prints it: the spelling of the value, not of the source.
+
+    >>> [cooked_number(raw) for raw in ("0x10", ".5", "1.0", "1e21", "017", "1_000", "1e400")]
+    ['16', '0.5', '1', '1e+21', '15', '1000', 'Infinity']
+    """
+    digits = raw.replace("_", "").lower()
+    prefix = digits[:2]
+    if prefix in ("0x", "0o", "0b"):
+        return _printed(_rounded(_based_integer(digits)))
+    if digits.isdigit() and digits[0] == "0" and not set(digits) & {"8", "9"}:
+        return _printed(_rounded(int(digits, 8)))
+    try:
+        return _printed(float(digits))
+    except ValueError:  # only broken code: `1e`, `0.0.1`
+        return raw
+
+
+def is_big_integer(raw: str) -> bool:
+    """Whether a number's spelling is that of a BigInt: `10n`, `0xFFn`."""
+    return raw.endswith("n")
+
+
+def cooked_big_integer(raw: str) -> str:
+    """A BigInt as JavaScript prints it, without the `n`: `0x10n` is `16`."""
+    digits = raw[:-1].replace("_", "").lower()
+    if digits[:2] not in ("0x", "0o", "0b"):
+        return digits.lstrip("0") or "0"
+    # Python refuses to print integers of thousands of digits; Decimal does not.
+    return f"{Decimal(_based_integer(digits)):f}"
+
+
+def _based_integer(digits: str) -> int:
+    base = {"x": 16, "o": 8, "b": 2}[digits[1]]
+    try:
+        return int(digits[2:], base)
+    except ValueError:  # only broken code: `0x`, `0b2`
+        return 0
+
+
+def _rounded(integer: int) -> float:
+    try:
+        return float(integer)
+    except OverflowError:
+        return float("inf")
+
+
+def _printed(number: float) -> str:
+    """ECMAScript's Number::toString: Python's shortest digits, JavaScript's point and exponent."""
+    if number == float("inf"):
+        return "Infinity"
+    if number.is_integer() and number < 1e16:
+        return str(int(number))
+    mantissa, _, exponent = repr(number).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # `point` digits stand before the decimal point; it may be negative or beyond the digits.
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{tail}e{point - 1:+d}"
+
+
+def cooked_regexp(raw: str) -> str:
+    """A regular expression as JavaScript prints it: the flags come in alphabetical order."""
+    pattern, _, flags = raw.rpartition("/")
+    return f"{pattern}/{''.join(sorted(flags))}"
