@@ -149,8 +149,7 @@ def test_written_tree_is_read_back(tree, style):
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["type", "value", "children", "id"]), inner)
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "value", "children", "id"]), inner)
     ),
     max_leaves=8,
 )

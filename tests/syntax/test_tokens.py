@@ -57,9 +57,7 @@ def test_place_of_a_name_is_where_its_text_stands():
 
 
 def test_roles_follow_from_the_neighbours():
-    tree = TOKENS.parse(
-        FUNCTION + "import os\nfrom a import b\nwith x as y: z += 1\nclass K(K2): pass\n", False
-    )
+    tree = TOKENS.parse(FUNCTION + "import os\nfrom a import b\nwith x as y: z += 1\nclass K(K2): pass\n", False)
     found = {
         (value, role.name)
         for value, role, kind in zip(tree.values, TOKENS.roles(tree), tree.types, strict=True)
@@ -127,9 +125,7 @@ def test_empty_text_has_no_tokens():
     assert len(tree) == 0 and tree.spans.shape == (0, 4)
 
 
-@pytest.mark.parametrize(
-    "text", ['"\\' * 20_000, "'''\\" * 20_000, "\\" * 40_000, "(" * 40_000, "1." * 40_000]
-)
+@pytest.mark.parametrize("text", ['"\\' * 20_000, "'''\\" * 20_000, "\\" * 40_000, "(" * 40_000, "1." * 40_000])
 def test_hostile_text_takes_linear_time(text):
     assert len(TOKENS.parse(text, False)) > 0
 

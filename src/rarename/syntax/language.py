@@ -37,6 +37,8 @@ class Language:
     """The role of every node, from types, values and parents alone, so that published records have roles too."""
     function_types: frozenset[str]
     """The node types that are functions."""
+    scope_types: frozenset[str]
+    """The node types within which names are bound that cannot be seen outside."""
     record: RecordStyle
     """The published format that holds trees of this language."""
     line_break: bytes = rb"\r\n|\r|\n"

@@ -140,17 +140,13 @@ def _adopt(index: int, node: dict[str, Any], parents: list[int]) -> None:
     """Enter a node as the parent of its children."""
     children = node.get("children", [])
     if not isinstance(children, list):
-        raise RecordError(
-            f"the children of node {index} are {_name_of(children)}, not an array of node numbers"
-        )
+        raise RecordError(f"the children of node {index} are {_name_of(children)}, not an array of node numbers")
     previous = index
     for child in children:
         if type(child) is not int:
             raise RecordError(f"node {index} has {_name_of(child)} among its children; expected node numbers")
         if not 0 <= child < len(parents):
-            raise RecordError(
-                f"node {index} has a child {_short(child)}, but the nodes are 0 to {len(parents) - 1}"
-            )
+            raise RecordError(f"node {index} has a child {_short(child)}, but the nodes are 0 to {len(parents) - 1}")
         if child <= previous:
             after = "its parent" if previous == index else f"its sibling {previous}"
             raise RecordError(

@@ -19,9 +19,7 @@ class Lines:
 
     def slice(self, span: Span) -> slice:
         """The bytes that a span covers."""
-        return slice(
-            self._starts[span.line - 1] + span.column, self._starts[span.end_line - 1] + span.end_column
-        )
+        return slice(self._starts[span.line - 1] + span.column, self._starts[span.end_line - 1] + span.end_column)
 
     def text(self, span: Span) -> str:
         """The text that a span covers."""

@@ -264,5 +264,6 @@ TOKENS = Language(
     parse=_parse,
     roles=_roles,
     function_types=frozenset(),  # a sequence has no subtrees to cut out: it is one snippet
+    scope_types=frozenset(),
     record=RecordStyle(has_ids=False, ends_with_zero=False),
 )

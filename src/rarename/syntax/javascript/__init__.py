@@ -18,6 +18,20 @@ JAVASCRIPT = Language(
     parse=parse,
     roles=roles,
     function_types=frozenset({"FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"}),
+    scope_types=frozenset(
+        {
+            "FunctionDeclaration",
+            "FunctionExpression",
+            "ArrowFunctionExpression",
+            "BlockStatement",
+            "CatchClause",
+            "ForStatement",
+            "ForInStatement",
+            "ForOfStatement",
+            "ClassBody",
+            "StaticBlock",
+        }
+    ),
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
 )

@@ -1,0 +1,27 @@
+"""Python: live source to traversal, with the node names and the order of PY150.
+
+The standard library's `ast` parses; a table of rules, one for each node class, says which type, value and
+children a node has in PY150, whose trees were made by Python 2.7. What Python 2 lacked follows the same
+style and adds only new nodes, so that old code gives old trees; `docs/syntax-python.md` lists the choices.
+
+Reading order: parsing is the whole in five lines; then its steps: reading (bytes to text to `ast`), rules
+(with shapes, literals, patterns and fstrings), walk, places; last roles.
+"""
+
+from rarename.syntax.language import Language, RecordStyle
+from rarename.syntax.python.parsing import parse
+from rarename.syntax.python.reading import encoding
+from rarename.syntax.python.roles import roles
+
+PYTHON = Language(
+    name="python",
+    suffixes=(".py", ".pyw"),
+    encoding=encoding,
+    parse=parse,
+    roles=roles,
+    function_types=frozenset({"FunctionDef", "AsyncFunctionDef"}),
+    scope_types=frozenset(
+        {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
+    ),
+    record=RecordStyle(has_ids=False, ends_with_zero=False),
+)
