@@ -24,18 +24,14 @@ def main(folder: Path) -> None:
     say("A real function, with the 300 most frequent names of Python:")
     rarename("anonymize", EXAMPLE, "--vocabulary-size", "300")
 
-    say(
-        "A corpus from the standard library of this interpreter. Interrupt it, and it goes on where it stopped:"
-    )
+    say("A corpus from the standard library of this interpreter. Interrupt it, and it goes on where it stopped:")
     rarename("prepare", corpus, "stdlib", "--language", "python")
 
     say("What is in it, and how many of the identifiers a vocabulary covers; the rest is what this is about:")
     rarename("inspect", corpus, "--top", "5")
 
     say("The same file with the vocabulary of that corpus, all placeholders drawn at random:")
-    rarename(
-        "anonymize", EXAMPLE, "--vocabulary", corpus, "--vocabulary-size", "300", "--strategy", "randomized"
-    )
+    rarename("anonymize", EXAMPLE, "--vocabulary", corpus, "--vocabulary-size", "300", "--strategy", "randomized")
 
 
 def say(text: str) -> None:

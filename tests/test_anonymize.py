@@ -38,9 +38,7 @@ def test_full_renames_frequent_names_too():
 
 
 def test_full_is_ordered_with_an_empty_vocabulary():
-    assert (
-        anonymize_values(FIGURE_1, [], "ordered").values == anonymize_values(FIGURE_1, ["np"], "full").values
-    )
+    assert anonymize_values(FIGURE_1, [], "ordered").values == anonymize_values(FIGURE_1, ["np"], "full").values
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -89,9 +87,7 @@ def test_surplus_names_become_unknown_in_use_and_an_error_in_training(strategy):
     ranks = np.array([4, 5, 6, 4])
     ids = anonymize_ranks(ranks, 2, strategy, placeholders=2, seeds=[0])
     assert (ids == Special.UNK).sum() == 1
-    with pytest.raises(
-        TooFewPlaceholders, match="3 rare names, but there are 2 placeholders; set `placeholders`"
-    ):
+    with pytest.raises(TooFewPlaceholders, match="3 rare names, but there are 2 placeholders; set `placeholders`"):
         anonymize_ranks(ranks, 2, strategy, placeholders=2, seeds=[0], surplus="error")
 
 
@@ -126,8 +122,7 @@ def test_every_renaming_can_be_undone(snippet, vocabulary, strategy, seed):
 def test_ordered_is_invariant_under_renaming_of_rare_names(snippet, vocabulary, strategy):
     other = [value if value is None or value in vocabulary else f"other_{value}_name" for value in snippet]
     assert (
-        anonymize_values(snippet, vocabulary, strategy).values
-        == anonymize_values(other, vocabulary, strategy).values
+        anonymize_values(snippet, vocabulary, strategy).values == anonymize_values(other, vocabulary, strategy).values
     )
 
 

@@ -188,12 +188,23 @@ def test_numbers_below_zero_are_refused(run, figure, option):
     assert (code, err) == (2, f"rarename anonymize: {option} cannot be below 0\n")
 
 
-def test_a_text_is_written_in_its_own_encoding(run, tmp_path, capfdbinary):
-    source = "# -*- coding: latin-1 -*-\nalpha = 'ä'\n".encode("latin-1")
-    (tmp_path / "m.py").write_bytes(source)
+@pytest.mark.parametrize(
+    ("name", "source", "encoding"),
+    [
+        ("m.py", "# -*- coding: latin-1 -*-\nalpha = 'ä'\n", "latin-1"),
+        ("m.py", "alpha = 'ä'\n", "utf-8"),
+        ("m.py", "alpha = 'ä'\n", "utf-8-sig"),
+        ("m.js", "alpha = 'ä';\n", "utf-8"),
+        ("m.js", "alpha = 'ä';\n", "utf-8-sig"),
+        ("m.js", "alpha = 'ä';\n", "utf-16"),
+        ("m.txt", "alpha = 'ä'\n", "utf-8-sig"),
+    ],
+)
+def test_a_text_is_written_in_its_own_encoding(tmp_path, capfdbinary, name, source, encoding):
+    (tmp_path / name).write_bytes(source.encode(encoding))
     (tmp_path / "names.txt").write_text("none\n")
-    main(["anonymize", str(tmp_path / "m.py"), "--vocabulary", str(tmp_path / "names.txt")])
-    assert capfdbinary.readouterr().out == source.replace(b"alpha", b"VAR1")
+    main(["anonymize", str(tmp_path / name), "--vocabulary", str(tmp_path / "names.txt")])
+    assert capfdbinary.readouterr().out == source.replace("alpha", "VAR1").encode(encoding)
 
 
 def test_a_closed_pipe_is_no_error(figure):

@@ -141,9 +141,7 @@ def anonymize_ranks(
     return ids.reshape(ranks.shape)
 
 
-def _numbers(
-    names: Ints, snippets: Ints, numbering: Numbering, placeholders: int, seeds: Sequence[int] | None
-) -> Ints:
+def _numbers(names: Ints, snippets: Ints, numbering: Numbering, placeholders: int, seeds: Sequence[int] | None) -> Ints:
     """The placeholder number of each rare place, given the name and the snippet of each, in reading order."""
     # One key for each pair of snippet and name, dense so that it cannot overflow.
     _, dense = np.unique(names, return_inverse=True)

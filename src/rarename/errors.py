@@ -7,6 +7,7 @@ RarenameError
 ├── TooFewPlaceholders    a snippet has more rare names than there are placeholders
 ├── SourceError           a folder, archive or package cannot be read at all
 ├── CorpusError           a corpus folder is missing, unfinished, damaged or of another version
+├── RunError              a run folder is missing, unfinished, damaged or of another version
 └── UsageError            options that do not go together
 """
 
@@ -58,6 +59,10 @@ class SourceError(RarenameError):
 
 class CorpusError(RarenameError):
     """A corpus folder is missing, unfinished, damaged or of another version."""
+
+
+class RunError(RarenameError):
+    """A run folder is missing, unfinished, damaged or of another version."""
 
 
 class UsageError(RarenameError):

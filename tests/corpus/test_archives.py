@@ -94,9 +94,7 @@ def test_hostile_name_is_left_out(tmp_path, make, name, fault):
 def test_name_with_nul_does_not_hide_its_ending(tmp_path):
     path = make_zip(tmp_path / "x.zip", [("harmlessX.py", b"1")])
     path.write_bytes(path.read_bytes().replace(b"harmlessX.py", b"harmless\0.py"))
-    assert reasons(read_all(source_of(path))[1]) == [
-        ("pkg/harmless%00.py", "unsafe name", "has control characters")
-    ]
+    assert reasons(read_all(source_of(path))[1]) == [("pkg/harmless%00.py", "unsafe name", "has control characters")]
 
 
 def test_name_that_cannot_be_printed_is_escaped(tmp_path):
@@ -148,9 +146,7 @@ def test_link_of_a_zip_is_left_out(tmp_path):
 
 def test_archive_within_an_archive_is_not_opened(tmp_path):
     path = make_tar(tmp_path / "x.tar", [("data.tar.gz", b"1"), ("a.py", b"1")])
-    assert reasons(read_all(source_of(path))[1]) == [
-        ("pkg/data.tar.gz", "archive inside a folder or archive", "")
-    ]
+    assert reasons(read_all(source_of(path))[1]) == [("pkg/data.tar.gz", "archive inside a folder or archive", "")]
 
 
 def test_large_member_is_left_out(tmp_path):
@@ -214,13 +210,9 @@ def test_directory_too_large_to_load_is_refused(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("make", "detail"), [(make_zip, "3 members beyond 5"), (make_tar, "members beyond 5")]
-)
+@pytest.mark.parametrize(("make", "detail"), [(make_zip, "3 members beyond 5"), (make_tar, "members beyond 5")])
 def test_surplus_members_are_left_out(tmp_path, make, detail):
-    path = make(
-        tmp_path / ("x.zip" if make is make_zip else "x.tar"), [(f"{number}.py", b"1") for number in range(8)]
-    )
+    path = make(tmp_path / ("x.zip" if make is make_zip else "x.tar"), [(f"{number}.py", b"1") for number in range(8)])
     documents, skips = read_all(source_of(path, options=SourceOptions(max_members=5)))
     assert len(documents) == 5
     assert reasons(skips) == [("pkg", "archive over its limits", detail)]
@@ -294,9 +286,7 @@ def test_truncated_archive_gives_what_is_left_and_says_so(tmp_path, ending):
 @pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz"])
 def test_flipped_bytes_never_raise(tmp_path, ending):
     path = tmp_path / f"x.{ending}"
-    make_zip(path, GOOD) if ending == "zip" else make_tar(
-        path, GOOD, f"w:{ending.partition('.')[2]}".rstrip(":")
-    )
+    make_zip(path, GOOD) if ending == "zip" else make_tar(path, GOOD, f"w:{ending.partition('.')[2]}".rstrip(":"))
     content = path.read_bytes()
     for place in range(0, len(content), max(1, len(content) // 150)):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
@@ -323,9 +313,7 @@ def test_what_is_no_archive_says_so(tmp_path):
 
 def test_hundred_thousand_members_of_a_zip_are_listed_in_time(tmp_path):
     names = [b"%d.py" % number for number in range(100_000)]
-    local = [
-        struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0) + name for name in names
-    ]
+    local = [struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0) + name for name in names]
     directory, offset = [], 0
     for name, header in zip(names, local, strict=True):
         fields = (20, 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 0, offset)
@@ -346,9 +334,7 @@ def test_hundred_thousand_members_of_a_zip_are_listed_in_time(tmp_path):
 def test_many_members_of_a_tar_are_listed_in_time_and_not_remembered(tmp_path):
     path = tmp_path / "many.tar.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(
-            tarfile.TarInfo("same.txt").tobuf() * 20_000 + tarfile.TarInfo("last.py").tobuf() + bytes(1024)
-        )
+        file.write(tarfile.TarInfo("same.txt").tobuf() * 20_000 + tarfile.TarInfo("last.py").tobuf() + bytes(1024))
     start = time.perf_counter()
     assert list(read_all(source_of(path))[0]) == ["pkg/last.py"]
     assert time.perf_counter() - start < 20

@@ -67,10 +67,7 @@ def test_a_stored_file_is_the_tree_of_its_source(corpus, projects):
 
 def test_ranks_follow_the_frequency_in_training_alone(corpus):
     counted = Counter(
-        value
-        for file in corpus.split("train")
-        for value in corpus.traversal(file).values
-        if value is not None
+        value for file in corpus.split("train") for value in corpus.traversal(file).values if value is not None
     )
     stored = {corpus.value(rank): int(count) for rank, count in enumerate(corpus.counts()) if count}
     assert stored == counted
@@ -242,9 +239,7 @@ def test_every_skipped_file_is_counted_and_named(tmp_path):
         "syntax error": 1,
     }
     lines = (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()
-    assert {json.loads(line)["path"] for line in lines} == {f"src/{name}" for name in files} - {
-        "src/a/good.py"
-    }
+    assert {json.loads(line)["path"] for line in lines} == {f"src/{name}" for name in files} - {"src/a/good.py"}
     assert "line 1" in manifest["skipped"]["syntax error"]["examples"][0]
 
 
@@ -257,9 +252,7 @@ def great_line(has_bug, tokens, location, targets, candidates, path):
             "repair_targets": targets,
             "repair_candidates": candidates,
             "bug_kind_name": "VARIABLE_MISUSE" if has_bug else "NONE",
-            "provenances": [
-                {"datasetProvenance": {"datasetName": "X", "filepath": path, "license": "", "note": ""}}
-            ],
+            "provenances": [{"datasetProvenance": {"datasetName": "X", "filepath": path, "license": "", "note": ""}}],
         }
     )
 
@@ -366,7 +359,7 @@ def test_a_truncated_table_says_so(tmp_path, corpus_folder, size):
     shutil.copy(corpus_folder / "values.arrow", tmp_path / "values.arrow")
     with (tmp_path / "values.arrow").open("r+b") as file:
         file.truncate(size)
-    with pytest.raises(CorpusError, match="values.arrow is missing or damaged"):
+    with pytest.raises(CorpusError, match=r"values\.arrow is missing or damaged"):
         read_table(tmp_path / "values.arrow")
 
 

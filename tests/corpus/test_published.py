@@ -42,11 +42,7 @@ def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
     )
     sources = pickle.loads(pickle.dumps(resolved.sources))
     listed = plan(sources, limits or ChunkLimits(), Silence())
-    found = [
-        item
-        for chunk in listed.chunks
-        for item in sources[chunk.source].read(Chunk.from_json(chunk.to_json()))
-    ]
+    found = [item for chunk in listed.chunks for item in sources[chunk.source].read(Chunk.from_json(chunk.to_json()))]
     documents = [item for item in found if isinstance(item, Document)]
     return documents, listed.skips + [item for item in found if isinstance(item, Skip)]
 
@@ -114,18 +110,12 @@ def test_lists_must_match_the_files(trees, tmp_path):
 def test_the_papers_filters(trees, tmp_path):
     duplicates = tmp_path / "duplicates.json"
     prefix = "/scratch/someone/py150/data/"
-    duplicates.write_text(
-        json.dumps([[prefix + "ann/one/a.py", prefix + "bob/x/d.py"], [prefix + "cy/z/f.py"]])
-    )
+    duplicates.write_text(json.dumps([[prefix + "ann/one/a.py", prefix + "bob/x/d.py"], [prefix + "cy/z/f.py"]]))
     manifest = tmp_path / "manifest.json"
-    manifest.write_text(
-        json.dumps([{"filepath": "ann/one/a.py", "license": "mit"}, {"filepath": "bob/x/d.py"}])
-    )
+    manifest.write_text(json.dumps([{"filepath": "ann/one/a.py", "license": "mit"}, {"filepath": "bob/x/d.py"}]))
     repositories = tmp_path / "repositories.txt"
     repositories.write_text("# free ones\ncy/z\n")
-    documents, skips = read_all(
-        [trees], SourceOptions(duplicates=duplicates, allowed=(manifest, repositories))
-    )
+    documents, skips = read_all([trees], SourceOptions(duplicates=duplicates, allowed=(manifest, repositories)))
     assert names_of(documents) == "af"
     assert [(skip.path, skip.reason) for skip in skips] == [
         ("ann/one/b.py", "repository not allowed"),
@@ -178,12 +168,7 @@ def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, te
 def test_bad_and_blank_and_long_lines_are_reported_by_their_number(tmp_path):
     path = tmp_path / "x.json"
     path.write_bytes(
-        tree_line("a").encode()
-        + b"\n\n[7\n"
-        + b'[{"type":"'
-        + b"x" * 500
-        + b'"}]\n'
-        + tree_line("b").encode()
+        tree_line("a").encode() + b"\n\n[7\n" + b'[{"type":"' + b"x" * 500 + b'"}]\n' + tree_line("b").encode()
     )
     documents, skips = read_all([path], SourceOptions(max_record_bytes=300))
     assert [document.path for document in documents] == ["x.json:1", "x.json:5"]
@@ -229,9 +214,7 @@ def test_gzip_bomb_stops_at_its_budget(tmp_path):
 
 def test_great_example_keeps_its_positions_and_bug(tmp_path):
     path = tmp_path / "dev.jsonl.gz"
-    clean = example_line(
-        has_bug=False, error_location=0, repair_targets=[], repair_candidates=[2, 8, "a", 4, "b"]
-    )
+    clean = example_line(has_bug=False, error_location=0, repair_targets=[], repair_candidates=[2, 8, "a", 4, "b"])
     path.write_bytes(gzip.compress(f"{example_line()}\n{clean}\n{example_line(provenances=[])}\n".encode()))
     documents, skips = read_all([path], language=TOKENS)
     assert skips == []
@@ -272,16 +255,12 @@ def test_records_need_their_language(tmp_path, trees):
     assert str(caught.value) == (
         f"{path} holds GREAT examples, which are token sequences; ask for --language tokens, not python"
     )
-    with pytest.raises(
-        SourceError, match="holds syntax trees; ask for the language they were made from, not tokens"
-    ):
+    with pytest.raises(SourceError, match="holds syntax trees; ask for the language they were made from, not tokens"):
         read_all([trees], language=TOKENS)
 
 
 def test_other_json_is_refused(tmp_path):
     path = tmp_path / "package.json"
     path.write_text('{"name": "x"}')
-    with pytest.raises(
-        SourceError, match="holds neither published trees nor GREAT examples: an example needs"
-    ):
+    with pytest.raises(SourceError, match="holds neither published trees nor GREAT examples: an example needs"):
         read_all([path], language=TOKENS)

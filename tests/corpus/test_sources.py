@@ -68,9 +68,7 @@ def test_folder_that_looks_like_a_project_is_one(tmp_path, mark):
     assert {document.project for document in run([tmp_path / "repo"], tmp_path)[0]} == {"repo"}
 
 
-@pytest.mark.parametrize(
-    ("depth", "project"), [(0, "repos"), (1, "owner"), (2, "owner/name"), (9, "owner/name/a")]
-)
+@pytest.mark.parametrize(("depth", "project"), [(0, "repos"), (1, "owner"), (2, "owner/name"), (9, "owner/name/a")])
 def test_depth_of_projects_can_be_said(tmp_path, depth, project):
     write(tmp_path / "repos", "owner/name/a.py", "setup.py/x")
     documents, _, _ = run([tmp_path / "repos"], tmp_path, SourceOptions(project_depth=depth))
@@ -214,9 +212,7 @@ def test_name_that_means_nothing_is_an_error(tmp_path, spec, message):
 
 
 def test_no_source_and_wrong_limits_are_usage_errors(tmp_path):
-    with pytest.raises(
-        UsageError, match="no sources; name a folder, an archive, a package or a file of records"
-    ):
+    with pytest.raises(UsageError, match="no sources; name a folder, an archive, a package or a file of records"):
         run([], tmp_path)
     with pytest.raises(UsageError, match="max_ratio is 0; expected 1 or more"):
         SourceOptions(max_ratio=0)
@@ -232,9 +228,7 @@ def test_nothing_to_read_is_an_error_with_the_first_reason(tmp_path):
         run([tmp_path / "empty"], tmp_path)
     assert str(caught.value) == f"no .py files in {tmp_path / 'empty'}"
     write(tmp_path / "empty", ".hidden/a.py")
-    with pytest.raises(
-        SourceError, match=r"; 1 left out, the first: empty/\.hidden: folder left out \(hidden\)"
-    ):
+    with pytest.raises(SourceError, match=r"; 1 left out, the first: empty/\.hidden: folder left out \(hidden\)"):
         run([tmp_path / "empty"], tmp_path)
 
 

@@ -46,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many placeholders there are; names beyond them become UNK (default: as many as the file has nodes)",
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="for the strategy randomized (default: 0)"
-    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="for the strategy randomized (default: 0)")
     parser.add_argument(
         "--format",
         choices=("source", "tree", "json"),
@@ -62,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("vocabulary_size", "placeholders", "seed"):
         if (getattr(arguments, name) or 0) < 0:
             raise UsageError(f"--{name.replace('_', '-')} cannot be below 0")
-    language, text, traversal = read_file(arguments)
+    language, encoding, text, traversal = read_file(arguments)
     vocabulary = read_vocabulary(arguments.vocabulary, language.name, arguments.vocabulary_size)
     result = anonymize_source(
         text,
@@ -86,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         }
         write(json.dumps(content, ensure_ascii=False) + "\n")
     else:
-        write(result.text)
+        write(result.text, encoding)
     return 0
 
 

@@ -16,9 +16,7 @@ EXAMPLE = """  rarename inspect corpora/stdlib
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", type=Path, metavar="CORPUS")
-    parser.add_argument(
-        "--top", type=int, default=20, metavar="N", help="how many names to show (default: 20)"
-    )
+    parser.add_argument("--top", type=int, default=20, metavar="N", help="how many names to show (default: 20)")
     parser.add_argument(
         "--format",
         choices=("text", "json", "names"),
@@ -42,9 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         content = {
             "manifest": corpus.manifest,
             "names": names,
-            "coverage": {
-                str(row.split): {"identifiers": row.identifiers, "shares": row.shares} for row in table
-            },
+            "coverage": {str(row.split): {"identifiers": row.identifiers, "shares": row.shares} for row in table},
         }
         write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return 0

@@ -17,13 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("tree", "record", "json"),
         default="tree",
-        help="tree: indented, for people (default); record: one line as in PY150 or JS150; "
-        "json: with places and roles",
+        help="tree: indented, for people (default); record: one line as in PY150 or JS150; json: with places and roles",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    language, _, traversal = read_file(arguments)
+    language, _, _, traversal = read_file(arguments)
     if arguments.format == "record":
         write(write_record(traversal, language.record) + "\n")
     elif arguments.format == "json":

@@ -30,12 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "@LIST, a file with a source on each line; a file of published records (PY150, JS150, GREAT)",
     )
     parser.add_argument("--language", required=True, choices=LANGUAGES)
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="default: all cores"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=defaults.seed, metavar="N", help="draws the splits (default: 0)"
-    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="default: all cores")
+    parser.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="draws the splits (default: 0)")
     parser.add_argument(
         "--max-nodes",
         type=int,
@@ -51,9 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"leave larger files out (default: {limits.max_file_bytes})",
     )
     parser.add_argument("--keep-minified", action="store_true", help="keep files squeezed by a program")
-    parser.add_argument(
-        "--keep-near-duplicates", action="store_true", help="keep files that are nearly the same"
-    )
+    parser.add_argument("--keep-near-duplicates", action="store_true", help="keep files that are nearly the same")
     parser.add_argument(
         "--project-depth",
         type=int,
@@ -123,9 +117,7 @@ def describe(manifest: dict[str, Any]) -> str:
         )
     lines.append(f"{manifest['values']:,} distinct values, {manifest['types']:,} node types")
     if manifest["splits"]["test"]["files"] == 0 or manifest["splits"]["validation"]["files"] == 0:
-        lines.append(
-            "too few projects to fill every split: add sources, or tell projects apart by --project-depth"
-        )
+        lines.append("too few projects to fill every split: add sources, or tell projects apart by --project-depth")
     duplicates = sum(counts["duplicate_functions"] for counts in manifest["splits"].values())
     lines.append(f"{duplicates:,} functions left out because an identical one stays")
     lines += describe_skips(manifest)

@@ -13,6 +13,8 @@ class ReadFile(NamedTuple):
     """A file that has been read and parsed."""
 
     language: Language
+    encoding: str
+    """What its bytes are in."""
     text: str
     traversal: Traversal
 
@@ -39,7 +41,7 @@ def read_file(arguments: argparse.Namespace) -> ReadFile:
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror or error}") from error
     try:
-        text = language.decode(data)
+        encoding, text = language.encoding(data), language.decode(data)
         try:
             traversal = language.parse(text, False)
         except RarenameError as error:
@@ -47,11 +49,11 @@ def read_file(arguments: argparse.Namespace) -> ReadFile:
             print(f"rarename: {name}: {error}; read on as well as possible", file=sys.stderr)
     except RarenameError as error:
         raise UsageError(f"{name}: {error}") from error
-    return ReadFile(language, text, traversal)
+    return ReadFile(language, encoding, text, traversal)
 
 
-def write(text: str) -> None:
-    """Print a result as UTF-8 whatever the terminal is set to: names are not always ASCII."""
+def write(text: str, encoding: str = "utf-8") -> None:
+    """Print a result as UTF-8, or as it was read, whatever the terminal is set to: names are not always ASCII."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.write(text.encode(encoding, "surrogatepass"))
     sys.stdout.buffer.flush()

@@ -192,9 +192,7 @@ class ZipSource(ArchiveSource):
             return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
         return self._judge(name, info.file_size, seen)
 
-    def _read_member(
-        self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: _Member
-    ) -> Document | Skip:
+    def _read_member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: _Member) -> Document | Skip:
         try:
             with archive.open(info) as file:
                 # zipfile gives no more than the declared size, then compares the checksum

@@ -195,6 +195,4 @@ MOST_PASSES = 16
 def coarse(limits: ChunkLimits, num_members: int, num_bytes: int) -> ChunkLimits:
     """Limits that cut a compressed stream into few chunks, so that reading them all is not quadratic."""
     parts = MOST_PASSES // 2  # each of the two limits may end that many chunks
-    return ChunkLimits(
-        max(limits.members, -(-num_members // parts)), max(limits.num_bytes, -(-num_bytes // parts))
-    )
+    return ChunkLimits(max(limits.members, -(-num_members // parts)), max(limits.num_bytes, -(-num_bytes // parts)))

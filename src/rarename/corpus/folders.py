@@ -63,9 +63,7 @@ class FolderSource(Source):
                 files[path] = name, size
         listing = [files[path] for path in sorted(files)]
         chunks = [
-            replace(
-                chunk, members=tuple(name for name, _ in listing[chunk.first : chunk.first + chunk.count])
-            )
+            replace(chunk, members=tuple(name for name, _ in listing[chunk.first : chunk.first + chunk.count]))
             for chunk in cut(self.index, (size for _, size in listing), limits)
         ]
         return chunks, sorted(skips, key=lambda skip: skip.path)
@@ -156,9 +154,7 @@ def _read_regular(path: Path, limit: int) -> bytes | None:
 
     Never follows a link and never waits for a pipe, even if one took the file's place since the listing.
     """
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -133,8 +133,7 @@ def _download_npm(package: Package, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise SourceError(
-            f"npm:{package.name} needs npm, which is not on the PATH; "
-            "install Node.js or name a downloaded .tgz instead"
+            f"npm:{package.name} needs npm, which is not on the PATH; install Node.js or name a downloaded .tgz instead"
         )
     requirement = f"{package.name}@{package.version}" if package.version else package.name
     destination = str(folder.resolve())
@@ -179,7 +178,6 @@ def _only_file(package: Package, folder: Path) -> Path:
     if len(files) != 1:
         met = ", ".join(path.name for path in files) or "none"
         raise SourceError(
-            f"expected one archive of {package.name} in {folder}, met {met}; "
-            "remove that folder to download again"
+            f"expected one archive of {package.name} in {folder}, met {met}; remove that folder to download again"
         )
     return files[0]

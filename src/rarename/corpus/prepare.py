@@ -108,9 +108,7 @@ def prepare(
         manifest = read_manifest(corpus)
         if manifest["request"] == request:
             return manifest
-        raise CorpusError(
-            f"{corpus} holds a corpus made from another request; choose another folder or remove it"
-        )
+        raise CorpusError(f"{corpus} holds a corpus made from another request; choose another folder or remove it")
     if corpus.exists() and not (corpus / ".work").is_dir() and any(corpus.iterdir()):
         raise CorpusError(f"{corpus} exists and is no corpus; choose another folder")
     work = corpus / ".work"
@@ -126,9 +124,7 @@ def _locked(work: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise CorpusError(
-                f"another process is preparing {work.parent}; wait for it or stop it"
-            ) from error
+            raise CorpusError(f"another process is preparing {work.parent}; wait for it or stop it") from error
         yield
 
 
@@ -192,9 +188,7 @@ class _Preparation:
             reads[-1].append((resolved.sources[chunk.source], chunk))
         fingerprint = self.work / "listing.sha256"
         if fingerprint.exists() and fingerprint.read_text() != listing.hexdigest():
-            raise CorpusError(
-                f"the files have changed since {self.corpus} was begun; remove the folder to start anew"
-            )
+            raise CorpusError(f"the files have changed since {self.corpus} was begun; remove the folder to start anew")
         write_text(fingerprint, listing.hexdigest())
         return resolved.sources, reads, resolved.skips + planned.skips
 
@@ -339,9 +333,7 @@ class _Preparation:
             for start in range(0, len(counts), VALUES_AT_ONCE):
                 stop = min(start + VALUES_AT_ONCE, len(counts))
                 bounds = [np.searchsorted(column, [start, stop]) for column in ranks]
-                parts = [
-                    table.slice(low, high - low) for table, (low, high) in zip(tables, bounds, strict=True)
-                ]
+                parts = [table.slice(low, high - low) for table, (low, high) in zip(tables, bounds, strict=True)]
                 found = pa.concat_tables(parts)
                 _, first = np.unique(found.column("rank").to_numpy(), return_index=True)
                 columns = [found.column("value").take(pa.array(first)).combine_chunks()]
@@ -396,9 +388,7 @@ class _Files:
             per_file.append(np.diff(lists.offsets.to_numpy()))
             has_bugs = "bug_location" in table.column_names
             examples.append(
-                table.column("bug_location").is_valid().to_numpy()
-                if has_bugs
-                else np.zeros(table.num_rows, bool)
+                table.column("bug_location").is_valid().to_numpy() if has_bugs else np.zeros(table.num_rows, bool)
             )
             progress.advance()
         self.signatures = np.concatenate(signatures)
@@ -425,9 +415,7 @@ def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.b
     return keeps
 
 
-_COUNT_TYPE = np.dtype(
-    [("hash", np.uint64), ("is_placeholder", np.bool_), *((group, np.uint32) for group in COUNTED)]
-)
+_COUNT_TYPE = np.dtype([("hash", np.uint64), ("is_placeholder", np.bool_), *((group, np.uint32) for group in COUNTED)])
 _NO_COUNTS: NDArray[Any] = np.empty(0, dtype=_COUNT_TYPE)
 
 
@@ -458,18 +446,16 @@ def _summary(skips: Sequence[Skip], examples: int = 3) -> dict[str, dict[str, An
     return {
         reason: {
             "count": count,
-            "examples": [
-                f"{s.path}: {s.detail}" if s.detail else s.path for s in skips if s.reason == reason
-            ][:examples],
+            "examples": [f"{s.path}: {s.detail}" if s.detail else s.path for s in skips if s.reason == reason][
+                :examples
+            ],
         }
         for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     }
 
 
 def _nothing_left(skips: Sequence[Skip]) -> str:
-    reasons = "; ".join(
-        f"{count} × {reason}" for reason, count in Counter(s.reason for s in skips).most_common(5)
-    )
+    reasons = "; ".join(f"{count} × {reason}" for reason, count in Counter(s.reason for s in skips).most_common(5))
     return f"no file is left for a corpus ({reasons})"
 
 
@@ -524,6 +510,4 @@ class _Workers:
     ) -> None:
         """Call the function for each task; a process that dies is an error."""
         if self.run(function, tasks, progress):
-            raise RarenameError(
-                "a worker process died; is there enough memory? Run the same command to go on"
-            )
+            raise RarenameError("a worker process died; is there enough memory? Run the same command to go on")

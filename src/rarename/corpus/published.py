@@ -87,9 +87,7 @@ class RecordSource(Source):
             start = 0 if chunk.offset else chunk.first
             lines = _lines(stream, self._budget(), self.options.max_record_bytes)
             try:
-                for number, (line, length) in enumerate(
-                    islice(lines, start, start + chunk.count), chunk.first
-                ):
+                for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first):
                     name = next(names)
                     if length > self.options.max_record_bytes:
                         yield self._skip(number, name, too_large(self.options.max_record_bytes))
@@ -141,8 +139,7 @@ class RecordSource(Source):
         if not name:
             return ""
         if self.options.allowed and not any(
-            name in allowed or repository(name) in allowed
-            for allowed in map(read_allowed, self.options.allowed)
+            name in allowed or repository(name) in allowed for allowed in map(read_allowed, self.options.allowed)
         ):
             return NOT_ALLOWED
         duplicates = self.options.duplicates
@@ -173,18 +170,14 @@ def open_records(source: RecordSource) -> RecordSource:
         try:
             _tokens(_load_example(line))
         except RecordError as error:
-            raise SourceError(
-                f"{source.place} holds neither published trees nor GREAT examples: {error}"
-            ) from None
+            raise SourceError(f"{source.place} holds neither published trees nor GREAT examples: {error}") from None
         return source
     try:
         json.loads(line)
     except (ValueError, RecursionError):
         # Not a line of its own: perhaps one tree over many lines. If it is not, its only document says so.
         if is_compressed(source.place) or source.place.stat().st_size > source.options.max_record_bytes:
-            raise SourceError(
-                f"{source.place}: the first line is not a record; expected one tree a line"
-            ) from None
+            raise SourceError(f"{source.place}: the first line is not a record; expected one tree a line") from None
         return replace(source, is_single=True)
     return source
 
@@ -309,9 +302,7 @@ def _bug(example: dict[str, Any], num_tokens: int) -> Bug:
         return Bug(0, (), candidates, kind)
     location = example.get("error_location")
     if type(location) is not int or not 0 < location < num_tokens:
-        raise RecordError(
-            f"error_location is {str(location)[:20]}; expected a token from 1 to {num_tokens - 1}"
-        )
+        raise RecordError(f"error_location is {str(location)[:20]}; expected a token from 1 to {num_tokens - 1}")
     return Bug(location, _positions(example, "repair_targets", num_tokens), candidates, kind)
 
 

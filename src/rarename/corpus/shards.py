@@ -146,9 +146,7 @@ def parse_shard(shard: ShardFiles, reads: Sequence[tuple[Source, Chunk]], settin
     return met
 
 
-def _add(
-    builder: "_ShardBuilder", document: Document, language: Language, settings: ParseSettings
-) -> Skip | None:
+def _add(builder: "_ShardBuilder", document: Document, language: Language, settings: ParseSettings) -> Skip | None:
     """Put a document into the shard, or say why not."""
 
     def skip(reason: str, detail: str = "") -> Skip:
@@ -191,9 +189,7 @@ class _ShardBuilder:
         # The content is not needed any more, and it is large.
         self.documents.append(Document(document.path, document.project, b"", document.bug))
         self.columns["types"].append(map(self.types.__getitem__, tree.types))
-        self.columns["values"].append(
-            [EMPTY_RANK if value is None else names[value] for value in tree.values]
-        )
+        self.columns["values"].append([EMPTY_RANK if value is None else names[value] for value in tree.values])
         self.columns["parents"].append(tree.parents)
         self.columns["roles"].append(self.language.roles(tree))
         lines = [0] * len(tree) if tree.spans is None else tree.spans[:, 0].tolist()

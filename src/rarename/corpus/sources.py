@@ -70,9 +70,7 @@ def resolve(
         raise UsageError("no sources; name a folder, an archive, a package or a file of records")
     names = [name for spec in specs for name in _expand(spec)]
     packages = {name: parse_package(name) for name in dict.fromkeys(names) if is_package(name)}
-    local = {
-        name: _open_local(name, language, options) for name in dict.fromkeys(names) if name not in packages
-    }
+    local = {name: _open_local(name, language, options) for name in dict.fromkeys(names) if name not in packages}
     archives = _fetch_all(packages, work / "downloads", progress)
     sources: list[Source] = []
     skips: list[Skip] = []
@@ -188,9 +186,7 @@ def _check_language(spec: str, records: str, language: Language) -> None:
         raise SourceError(f"{spec} holds {met}; ask for {advice}, not {language.name}")
 
 
-def _open_package(
-    spec: str, package: Package, archive: Path, language: Language, options: SourceOptions
-) -> Source:
+def _open_package(spec: str, package: Package, archive: Path, language: Language, options: SourceOptions) -> Source:
     origin = Origin(spec, package.kind, package.name, version_of(package, archive), _sha256(archive))
     return _open_archive(origin, archive.resolve(), language, options)
 
@@ -201,9 +197,7 @@ def _open_archive(origin: Origin, place: Path, language: Language, options: Sour
     return kind(0, origin, place, origin.name, language.suffixes, options)
 
 
-def _fetch_all(
-    packages: dict[str, Package], downloads: Path, progress: Progress
-) -> dict[str, Path | SourceError]:
+def _fetch_all(packages: dict[str, Package], downloads: Path, progress: Progress) -> dict[str, Path | SourceError]:
     """Download several packages at a time; a failure is a result like another."""
 
     def attempt(package: Package) -> Path | SourceError:
@@ -247,9 +241,7 @@ def _with_lists(sources: list[Source], options: SourceOptions) -> list[Source]:
     """Give every file of trees the list of its paths, and check the lists that all share."""
     trees = [source for source in sources if isinstance(source, RecordSource) and source.origin.kind == TREES]
     if options.paths and len(options.paths) != len(trees):
-        raise UsageError(
-            f"{len(options.paths)} lists of paths for {len(trees)} files of trees; expected one for each"
-        )
+        raise UsageError(f"{len(options.paths)} lists of paths for {len(trees)} files of trees; expected one for each")
     for path in options.allowed:
         read_allowed(path)
     if options.duplicates is not None:

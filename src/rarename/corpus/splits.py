@@ -20,9 +20,7 @@ SHARES = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}
 """The part of all nodes that each split should hold; training has the rest."""
 
 
-def assign(
-    sizes: Mapping[str, int], seed: int, shares: Mapping[SplitName, float] = SHARES
-) -> dict[str, SplitName]:
+def assign(sizes: Mapping[str, int], seed: int, shares: Mapping[SplitName, float] = SHARES) -> dict[str, SplitName]:
     """Give each project, of which the size in nodes is known, to a split.
 
     Projects come in an order drawn from the seed. Test, then validation, takes those that fit until its share

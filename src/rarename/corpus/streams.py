@@ -16,7 +16,7 @@ STREAM_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 Stream = io.BufferedReader | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 
 
-class BudgetSpent(Exception):  # noqa: N818 - not an error: the reader stops and says so
+class BudgetSpent(Exception):
     """A stream gave more bytes than it may."""
 
 
