@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from rarename.corpus.documents import Chunk, ChunkLimits, Skip, Source, SourceOptions
 from rarename.corpus.duplicates import NUM_HASHES, clusters
 from rarename.corpus.progress import Progress, Silence
+from rarename.corpus.ranks import rank_values
 from rarename.corpus.shards import (
     DROPPED,
     SPLITS,
@@ -49,10 +50,10 @@ from rarename.errors import CorpusError, RarenameError
 from rarename.files import replacing, write_text
 from rarename.syntax import language_named
 
-SHARD = ChunkLimits(members=300, num_bytes=4_000_000)
+SHARD = ChunkLimits(members=100, num_bytes=2_000_000)
 """The size of a shard: small enough for little memory, large enough that its values repeat."""
 
-VALUES_AT_ONCE = 200_000
+VALUES_AT_ONCE = 100_000
 """How many values are named at a time."""
 
 NEAR_DUPLICATE = "near-duplicate"
@@ -275,37 +276,15 @@ class _Preparation:
 
     def _rank(self, shards: Sequence[ShardFiles]) -> list[str]:
         """Rank values and node types by their frequency in training; returns the types."""
-        self.progress.stage("ranking values", len(shards))
         types: Counter[str] = Counter()
-        merged = _NO_COUNTS
-        pending: list[NDArray[Any]] = []
         for shard in shards:
             types.update(type_counts(shard))
-            pending.append(_read_counts(shard))
-            if sum(map(len, pending)) > max(1_000_000, len(merged)):
-                merged, pending = _merge([merged, *pending]), []
-            self.progress.advance()
-        merged = _merge([merged, *pending])
-        total = np.zeros(len(merged), dtype=np.int64)
-        for group in COUNTED:
-            total += merged[group]
-        # Ties are broken by the hash: any fixed order would do, and no strings are needed for this one.
-        order = np.lexsort((merged["hash"], -total, merged["is_placeholder"]))
-        with replacing(self.work / "counts.npy") as path, path.open("wb") as file:
-            np.save(file, merged[order])
-        ranks = np.empty(len(merged), dtype=[("hash", np.uint64), ("rank", np.int32)])
-        ranks["hash"] = merged["hash"]
-        ranks["rank"][order] = np.arange(len(merged))
-        with replacing(self.work / "ranks.npy") as path, path.open("wb") as file:
-            np.save(file, ranks)
         names = sorted(types, key=lambda name: (-types[name], name))
         table = pa.table(
-            {
-                "type": pa.array(names, pa.string()),
-                "count": pa.array([types[name] for name in names], pa.int64()),
-            }
+            {"type": pa.array(names, pa.string()), "count": pa.array([types[name] for name in names], pa.int64())}
         )
         write_table(self.corpus / "types.arrow", table)
+        rank_values(shards, self.work / "ranks.npy", self.work / "counts.npy", self.progress)
         return names
 
     def _encode(self, shards: Sequence[ShardFiles], selection: Selection, types: list[str]) -> None:
@@ -321,8 +300,6 @@ class _Preparation:
     def _name(self, shards: Sequence[ShardFiles]) -> int:
         """Write every value by its rank; returns how many there are."""
         counts = np.load(self.work / "counts.npy", mmap_mode="r")
-        tables = [read_table(shard.ranked) for shard in shards]
-        ranks = [table.column("rank").to_numpy() for table in tables]
         self.progress.stage("writing values", len(counts))
         schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in COUNTED)])
         with (
@@ -332,11 +309,9 @@ class _Preparation:
         ):
             for start in range(0, len(counts), VALUES_AT_ONCE):
                 stop = min(start + VALUES_AT_ONCE, len(counts))
-                bounds = [np.searchsorted(column, [start, stop]) for column in ranks]
-                parts = [table.slice(low, high - low) for table, (low, high) in zip(tables, bounds, strict=True)]
-                found = pa.concat_tables(parts)
-                _, first = np.unique(found.column("rank").to_numpy(), return_index=True)
-                columns = [found.column("value").take(pa.array(first)).combine_chunks()]
+                found = pa.concat_tables([_between(read_table(shard.ranked), start, stop) for shard in shards])
+                order = pa.array(np.argsort(found.column("rank").to_numpy()))
+                columns = [found.column("value").take(order).combine_chunks()]
                 columns += [pa.array(counts[group][start:stop].astype(np.int64)) for group in COUNTED]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
                 self.progress.advance(stop - start)
@@ -415,29 +390,10 @@ def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.b
     return keeps
 
 
-_COUNT_TYPE = np.dtype([("hash", np.uint64), ("is_placeholder", np.bool_), *((group, np.uint32) for group in COUNTED)])
-_NO_COUNTS: NDArray[Any] = np.empty(0, dtype=_COUNT_TYPE)
-
-
-def _read_counts(shard: ShardFiles) -> NDArray[Any]:
-    table = read_table(shard.counts)
-    counts = np.empty(table.num_rows, dtype=_COUNT_TYPE)
-    for name in _COUNT_TYPE.names or ():
-        counts[name] = table.column(name).to_numpy()
-    return counts
-
-
-def _merge(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Add up the counts of equal values; the result is sorted by hash."""
-    together = np.concatenate(parts)
-    together = together[np.argsort(together["hash"], kind="stable")]
-    is_first = np.ones(len(together), dtype=bool)
-    is_first[1:] = together["hash"][1:] != together["hash"][:-1]
-    starts = np.nonzero(is_first)[0]
-    merged = together[starts]
-    for group in COUNTED:
-        merged[group] = np.add.reduceat(together[group], starts) if len(starts) else 0
-    return merged
+def _between(table: pa.Table, start: int, stop: int) -> pa.Table:
+    """The rows with ranks of a range, of a table that is sorted by rank."""
+    low, high = np.searchsorted(table.column("rank").to_numpy(), [start, stop]).tolist()
+    return table.slice(low, high - low)
 
 
 def _summary(skips: Sequence[Skip], examples: int = 3) -> dict[str, dict[str, Any]]:

@@ -30,6 +30,9 @@ SPLITS = tuple(SplitName)
 DROPPED = -1
 """Instead of the index of a split: the file is not part of the corpus."""
 
+RANK_TYPE = np.dtype([("hash", np.uint64), ("rank", np.int32), ("owner", np.int32)])
+"""What is known of each value, sorted by hash; its owner is the shard that writes its name down."""
+
 
 @dataclass(frozen=True)
 class ParseSettings:
@@ -86,7 +89,7 @@ class ShardFiles(NamedTuple):
 
     @property
     def ranked(self) -> Path:
-        """The shard's values by rank. Written last: it marks the shard as encoded."""
+        """The values that the shard is the first to have, by rank. Written last: it marks the shard as encoded."""
         return self.path("ranked.arrow")
 
 
@@ -280,7 +283,8 @@ def count_shard(shard: ShardFiles, splits: NDArray[np.int8]) -> None:
     values, roles = _flat(nodes, "values"), _flat(nodes, "roles")
     is_kept = (node_splits != DROPPED) & (values >= 0)
     is_trained = is_kept & (node_splits == SPLITS.index(SplitName.TRAIN))
-    present = np.bincount(values[is_kept], minlength=names.num_rows) > 0
+    present = np.nonzero(np.bincount(values[is_kept], minlength=names.num_rows))[0]
+    present = present[np.argsort(names.column("hash").to_numpy()[present])]
     columns = {
         "hash": pa.array(names.column("hash").to_numpy()[present]),
         "is_placeholder": pa.array(names.column("is_placeholder").to_numpy()[present]),
@@ -314,7 +318,7 @@ def encode_shard(
 ) -> None:
     """Write a shard's files, one table for each split, with rank ids in place of the shard's own."""
     nodes, names = read_table(shard.nodes), read_table(shard.names)
-    rank_of_name = look_up(ranks, names.column("hash").to_numpy())
+    rank_of_name, owner_of_name = look_up(ranks, names.column("hash").to_numpy())
     type_ids = {name: number for number, name in enumerate(types)}
     own_types = json.loads(shard.types.read_text(encoding="utf-8"))
     type_of = np.array([type_ids[name] for name in own_types], dtype=np.int16)
@@ -328,19 +332,18 @@ def encode_shard(
         if (splits == number).any():
             path = corpus / f"{split}-{shard.number:05d}.arrow"
             write_table(path, nodes.filter(pa.array(splits == number)))
-    is_used = rank_of_name >= 0
-    order = np.argsort(rank_of_name[is_used])
-    used = names.column("value").filter(pa.array(is_used)).take(pa.array(order))
-    write_table(shard.ranked, pa.table({"rank": pa.array(rank_of_name[is_used][order]), "value": used}))
+    owned = np.nonzero(owner_of_name == shard.number)[0]
+    owned = owned[np.argsort(rank_of_name[owned])]
+    written = {"rank": pa.array(rank_of_name[owned]), "value": names.column("value").take(pa.array(owned))}
+    write_table(shard.ranked, pa.table(written))
 
 
-def look_up(ranks: Path, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The rank of each value, by its hash; -1 for values that no kept file has."""
+def look_up(ranks: Path, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The rank and the owner of each value, by its hash; -1 for values that no kept file has."""
     table = np.load(ranks, mmap_mode="r")
-    found = np.minimum(np.searchsorted(table["hash"], hashes), max(0, len(table) - 1))
-    if not len(table):
-        return np.full(len(hashes), -1, dtype=np.int64)
-    return np.where(table["hash"][found] == hashes, table["rank"][found].astype(np.int64), -1)
+    found = np.minimum(np.searchsorted(table["hash"], hashes), len(table) - 1)
+    is_found = table["hash"][found] == hashes
+    return np.where(is_found, table["rank"][found], -1), np.where(is_found, table["owner"][found], -1)
 
 
 def _keep_functions(nodes: pa.Table, keeps: NDArray[np.bool_]) -> pa.Table:

@@ -23,29 +23,28 @@ SHARES = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}
 def assign(sizes: Mapping[str, int], seed: int, shares: Mapping[SplitName, float] = SHARES) -> dict[str, SplitName]:
     """Give each project, of which the size in nodes is known, to a split.
 
-    Projects come in an order drawn from the seed. Test, then validation, takes those that fit until its share
-    is nearly full, so a project larger than a share is for training; a split that got nothing takes the
-    smallest project left, if another one remains for training.
+    Projects come in an order drawn from the seed. Each goes to test or validation, whichever has more room left, if it
+    fits there; what does not fit, and all others once the shares are nearly full, is for training. A split that got
+    nothing takes the smallest project of training, if another one remains there.
 
     >>> splits = assign({"a": 50, "b": 40, "c": 5, "d": 5}, seed=0)
     >>> sorted((name, str(split)) for name, split in splits.items())
     [('a', 'train'), ('b', 'train'), ('c', 'test'), ('d', 'validation')]
     """
-    left = sorted(sizes, key=lambda project: _draw(project, seed))
     total = sum(sizes.values())
-    result: dict[str, SplitName] = {}
-    for split, share in shares.items():
-        room, taken = share * total, []
-        for project in left:
-            # Filling the last gap would draw the smallest projects into every test split.
-            if room > 0.05 * share * total and sizes[project] <= room:
-                taken.append(project)
-                room -= sizes[project]
-        if not taken and len(left) > 1:
-            taken = [min(left, key=lambda project: sizes[project])]
-        result |= dict.fromkeys(taken, split)
-        left = [project for project in left if project not in result]
-    return result | dict.fromkeys(left, SplitName.TRAIN)
+    room = {split: share * total for split, share in shares.items()}
+    result = dict.fromkeys(sorted(sizes, key=lambda project: _draw(project, seed)), SplitName.TRAIN)
+    for project in result:
+        split = max(room, key=lambda split: room[split] / shares[split])
+        # Filling the last gap would draw the smallest projects into every test split.
+        if sizes[project] <= room[split] and room[split] > 0.05 * shares[split] * total:
+            result[project] = split
+            room[split] -= sizes[project]
+    for split in shares:
+        trained = [project for project, given in result.items() if given == SplitName.TRAIN]
+        if split not in result.values() and len(trained) > 1:
+            result[min(trained, key=lambda project: sizes[project])] = split
+    return result
 
 
 def _draw(project: str, seed: int) -> bytes:
