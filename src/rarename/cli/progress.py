@@ -41,8 +41,6 @@ class ShownProgress:
         self._began = self._told = time.monotonic()
 
     def __enter__(self) -> "ShownProgress":
-        if self._bar:
-            self._bar.start()
         return self
 
     def __exit__(
@@ -55,6 +53,7 @@ class ShownProgress:
 
     def stage(self, title: str, total: int) -> None:
         if self._bar:
+            self._bar.start()  # not before there is something to show: it starts a thread
             self._task = self._bar.add_task(title, total=total)
             return
         self._tell(is_end=True)

@@ -85,9 +85,8 @@ def _pairs(signatures: NDArray[np.uint32]) -> Iterable[tuple[int, int]]:
     """Pairs of near-duplicates: they meet in a band, and their whole signatures agree well enough."""
     rows = NUM_HASHES // BANDS
     for band in range(BANDS):
-        part = np.ascontiguousarray(signatures[:, band * rows : (band + 1) * rows])
-        keys = part.view(np.dtype((np.void, part.dtype.itemsize * rows))).ravel()
-        _, bucket = np.unique(keys, return_inverse=True)
+        part = signatures[:, band * rows : (band + 1) * rows].astype(np.uint64)
+        bucket = mix((part * _MULTIPLIERS[:rows]).sum(axis=1, dtype=np.uint64))
         order = np.argsort(bucket, kind="stable")
         sorted_buckets = bucket[order]
         for distance in range(1, NEIGHBOURS + 1):

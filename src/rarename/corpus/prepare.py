@@ -14,7 +14,10 @@ on in `CORPUS/.work`; the manifest is written last, and a corpus without one is 
 import fcntl
 import hashlib
 import json
+import os
 import shutil
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -53,7 +56,7 @@ from rarename.syntax import language_named
 SHARD = ChunkLimits(members=100, num_bytes=2_000_000)
 """The size of a shard: small enough for little memory, large enough that its values repeat."""
 
-VALUES_AT_ONCE = 100_000
+VALUES_AT_ONCE = 25_000
 """How many values are named at a time."""
 
 NEAR_DUPLICATE = "near-duplicate"
@@ -299,23 +302,24 @@ class _Preparation:
 
     def _name(self, shards: Sequence[ShardFiles]) -> int:
         """Write every value by its rank; returns how many there are."""
-        counts = np.load(self.work / "counts.npy", mmap_mode="r")
-        self.progress.stage("writing values", len(counts))
+        num_values = len(np.load(self.work / "counts.npy", mmap_mode="r"))
+        self.progress.stage("writing values", num_values)
         schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in COUNTED)])
         with (
             replacing(self.corpus / "values.arrow") as path,
             pa.OSFile(str(path), "wb") as sink,
             pa.ipc.new_file(sink, schema) as writer,
         ):
-            for start in range(0, len(counts), VALUES_AT_ONCE):
-                stop = min(start + VALUES_AT_ONCE, len(counts))
+            for start in range(0, num_values, VALUES_AT_ONCE):
+                stop = min(start + VALUES_AT_ONCE, num_values)
+                counts = np.load(self.work / "counts.npy", mmap_mode="r")[start:stop]
                 found = pa.concat_tables([_between(read_table(shard.ranked), start, stop) for shard in shards])
                 order = pa.array(np.argsort(found.column("rank").to_numpy()))
                 columns = [found.column("value").take(order).combine_chunks()]
-                columns += [pa.array(counts[group][start:stop].astype(np.int64)) for group in COUNTED]
+                columns += [pa.array(counts[group].astype(np.int64)) for group in COUNTED]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
                 self.progress.advance(stop - start)
-        return len(counts)
+        return num_values
 
     def _finish(
         self,
@@ -391,9 +395,9 @@ def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.b
 
 
 def _between(table: pa.Table, start: int, stop: int) -> pa.Table:
-    """The rows with ranks of a range, of a table that is sorted by rank."""
+    """The rows with ranks of a range, of a table that is sorted by rank; copied, so that the file can be let go."""
     low, high = np.searchsorted(table.column("rank").to_numpy(), [start, stop]).tolist()
-    return table.slice(low, high - low)
+    return table.take(pa.array(np.arange(low, high)))
 
 
 def _summary(skips: Sequence[Skip], examples: int = 3) -> dict[str, dict[str, Any]]:
@@ -424,7 +428,19 @@ class _Workers:
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "_Workers":
+        if self.is_apart:
+            self._start()
         return self
+
+    def _start(self) -> ProcessPoolExecutor:
+        """Start the processes. A process without threads can simply be forked, which is quick."""
+        can_fork = sys.platform == "linux" and threading.active_count() == 1
+        context = get_context("fork" if can_fork else "forkserver")
+        if not can_fork:
+            context.set_forkserver_preload(["rarename.corpus.prepare"])
+        self._pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+        self._pool.submit(os.getpid).result()
+        return self._pool
 
     def __exit__(self, *exception: object) -> None:
         if self._pool:
@@ -439,25 +455,21 @@ class _Workers:
                 function(*arguments)
                 progress.advance(weight)
             return False
-        if self._pool is None:
-            # A server that forks: safe beside threads, and Python is started and imported only once.
-            context = get_context("forkserver")
-            context.set_forkserver_preload(["rarename.corpus.prepare"])
-            self._pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+        pool = self._pool or self._start()
         pending: dict[Future[Any], int] = {}
         waiting = iter(tasks)
         try:
             while True:
                 # Few tasks wait in the pool, so that stopping stops soon.
                 while len(pending) < 2 * self.jobs and (task := next(waiting, None)):
-                    pending[self._pool.submit(function, *task[1])] = task[0]
+                    pending[pool.submit(function, *task[1])] = task[0]
                 if not pending:
                     return False
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     future.result()
                     progress.advance(pending.pop(future))
         except BrokenProcessPool:
-            self._pool.shutdown(wait=True)
+            pool.shutdown(wait=True)
             self._pool = None
             return True
 
