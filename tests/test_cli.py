@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from rarename.cli.main import COMMANDS, main
+from rarename.encoding import Encoding
+from rarename.vocabulary import Vocabulary
 
 
 @pytest.fixture
@@ -167,6 +169,11 @@ def test_anonymize_with_a_corpus(run, figure, corpus_folder):
     assert out == "VAR1 = VAR2.VAR3(VAR4) + VAR4\n"
 
 
+def test_anonymize_with_the_vocabulary_of_a_run(run, figure, tmp_path):
+    Encoding(Vocabulary(["np", "sin"])).save(tmp_path / "encoding.json")
+    assert run("anonymize", figure, "--vocabulary", tmp_path)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
+
+
 def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folder):
     (tmp_path / "m.js").write_text("x")
     code, _, err = run("anonymize", tmp_path / "m.js", "--vocabulary", corpus_folder)
@@ -241,6 +248,12 @@ def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_
 def test_prepare_needs_a_job(run, tmp_path):
     code, _, err = run("prepare", tmp_path / "c", "stdlib", "--language", "python", "--jobs", 0)
     assert (code, err) == (2, "rarename prepare: --jobs must be 1 or more\n")
+
+
+def test_training_without_torch_says_what_to_install(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("train", "misuse", "--corpus", tmp_path, "--run", tmp_path / "run")
+    assert (code, err) == (2, "rarename train: needs torch; install it with rarename[train]\n")
 
 
 def test_inspect_of_no_corpus(run, tmp_path):

@@ -21,9 +21,10 @@ MAY_IMPORT = {
     "encoding": {"anonymize", "errors", "files", "syntax", "vocabulary"},
     "corpus": {"errors", "files", "syntax", "vocabulary"},
     "model": set(),
-    "tasks": {"corpus", "encoding", "model", "syntax", "vocabulary"},
-    "training": {"tasks"},
-    "cli": {"", "anonymize", "corpus", "errors", "rename", "syntax", "vocabulary"},
+    "tasks": {"corpus", "encoding", "errors", "model", "syntax", "vocabulary"},
+    "training": {"errors", "files", "tasks"},
+    "experiment": {"corpus", "encoding", "errors", "files", "model", "tasks", "training"},
+    "cli": {"", "anonymize", "corpus", "encoding", "errors", "experiment", "files", "rename", "syntax", "vocabulary"},
 }
 """What each part of the package may import of the others; "" is the package itself."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from rarename.anonymize import STRATEGIES
 from rarename.cli.reading import add_file_arguments, read_file, write
 from rarename.cli.trees import as_json, as_text
+from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.rename import anonymize_source
 from rarename.vocabulary import Vocabulary
@@ -37,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         type=Path,
         metavar="LIST",
-        help="a text file, one name a line, most frequent first; or a prepared corpus (default: the vocabulary "
-        "inside the package)",
+        help="a text file, one name a line, most frequent first; or a prepared corpus, or a run (default: the "
+        "vocabulary inside the package)",
     )
     parser.add_argument(
         "--placeholders",
@@ -92,6 +93,8 @@ def read_vocabulary(path: Path | None, language: str, size: int) -> Vocabulary:
     """The vocabulary that the user names, cut to size."""
     if path is None:
         return Vocabulary.default(language).top(size)
+    if (path / "encoding.json").is_file():
+        return Encoding.load(path / "encoding.json").values.top(size)
     if path.is_dir():
         from rarename.corpus.store import Corpus  # Arrow takes its time to load, and lists do not need it
 

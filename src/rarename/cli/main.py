@@ -17,6 +17,8 @@ COMMANDS = {
     "anonymize": "replace the rare names of a file by placeholders",
     "prepare": "make a corpus from folders, archives, packages or published records",
     "inspect": "show what is in a corpus, and how much a vocabulary covers",
+    "train": "train a model on a corpus",
+    "evaluate": "measure a trained model on a split that it has not seen",
 }
 """Each is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
 Only the module of the command that is called is imported: `--help` answers at once."""
@@ -43,15 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(call=module.run)
         else:
             commands.add_parser(name, help=summary)
     parsed = parser.parse_args(words)
     try:
-        code = int(parsed.run(parsed))
+        code = int(parsed.call(parsed))
         sys.stdout.flush()
     except RarenameError as error:
         print(f"rarename {parsed.command}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "safetensors"):
+            raise
+        print(f"rarename {parsed.command}: needs {error.name}; install it with rarename[train]", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"rarename {parsed.command}: interrupted", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""One experiment: its setting, and its run."""

@@ -1,0 +1,154 @@
+"""Experiment: the whole setting of a run as one frozen dataclass, TOML in and out."""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rarename.errors import UnknownName, UsageError
+from rarename.files import write_text
+from rarename.model import ModelConfig
+from rarename.training.loop import TrainingConfig
+
+
+@dataclass(frozen=True)
+class EncodingConfig:
+    """How names become ids."""
+
+    vocabulary_size: int = 1_000
+    """Values kept by name."""
+    strategy: str = "ordered"
+    """A key of `anonymize.STRATEGIES`."""
+    placeholders: int = 250
+    """At least the length of the longest snippet."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """What is asked."""
+
+    way: str = "paper"
+    """How misuses are drawn: a key of `variable_misuse.examples.WAYS`."""
+    max_nodes: int = 250
+    """Longer functions are left out."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that a run depends on, besides the code: running it again repeats the run."""
+
+    corpus: str
+    """The folder of the corpus."""
+    seed: int = 0
+    """Of the weights, the order of the examples, the misuses, and the placeholders drawn at random."""
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    task: TaskConfig = field(default_factory=TaskConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {
+        "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
+        "training": {"learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "weight_decay": 0.0},
+    },
+    "small": {
+        "model": {
+            "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+        },
+        "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500},
+    },
+    "tiny": {
+        "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
+        "training": {"learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 3.0, "batch_nodes": 1_500},
+    },
+}  # fmt: skip
+"""Sizes for many graphics cards (the paper's), for a few cores, and for a demonstration."""
+
+
+def build(corpus: str, preset: str, settings: dict[str, Any]) -> Experiment:
+    """An experiment from a preset and settings, which may be nested or have dotted keys (`model.width`).
+
+    >>> build("c", "small", {"model.layers": 2, "seed": 7}).model.layers
+    2
+    """
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    merged: dict[str, Any] = {"corpus": corpus}
+    for part in (*_flattened(PRESETS[preset]), *_flattened(settings)):
+        merged[part[0]] = part[1]
+    experiment: Experiment = _from_flat(Experiment, merged, "")
+    return experiment
+
+
+def read(path: Path) -> Experiment:
+    """Read what `write` wrote."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    experiment: Experiment = _from_flat(Experiment, dict(_flattened(content)), "")
+    return experiment
+
+
+def write(experiment: Experiment, path: Path) -> None:
+    """Write an experiment as TOML."""
+    tables = dataclasses.asdict(experiment)
+    plain = {key: value for key, value in tables.items() if not isinstance(value, dict)}
+    lines = [f"{key} = {_spelt(value)}" for key, value in plain.items()]
+    for name, table in tables.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{name}]", *(f"{key} = {_spelt(value)}" for key, value in table.items())]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def _flattened(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    result: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        result += _flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+    return result
+
+
+def _from_flat(kind: Any, settings: dict[str, Any], prefix: str) -> Any:
+    """Build a dataclass; a key that it does not have, or a value of another type, is an error."""
+    known = {entry.name: entry for entry in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for key in settings:
+        if key.split(".")[0] not in known:
+            raise UsageError(f"no setting {prefix + key!r}; choose one of {', '.join(prefix + name for name in known)}")
+    for name, entry in known.items():
+        nested = {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
+        if dataclasses.is_dataclass(entry.type):
+            if name in settings:
+                raise UsageError(f"{prefix + name} is a table of settings, not {settings[name]!r}")
+            values[name] = _from_flat(entry.type, nested, f"{prefix}{name}.")
+        elif nested:
+            raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))!s}")
+        elif name in settings:
+            values[name] = _checked(settings[name], entry.type, prefix + name)
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{prefix or 'experiment'}: {error}") from error
+
+
+def _checked(value: Any, kind: Any, name: str) -> Any:
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{name} is {value!r}; expected {kind.__name__}")
+    return value
+
+
+def replace_corpus(experiment: Experiment, corpus: str) -> Experiment:
+    """The same experiment on another corpus."""
+    return dataclasses.replace(experiment, corpus=corpus)

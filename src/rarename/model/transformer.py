@@ -1,0 +1,95 @@
+"""The Transformer over a traversal: type and value of each node in, a state for each node out."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rarename.model.attention import RelativeAttention
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The size and shape of a Transformer; the defaults are those of the paper for variable misuse."""
+
+    width: int = 512
+    """Of a node's state."""
+    layers: int = 6
+    heads: int = 8
+    inner_width: int = 2048
+    """Of the feed-forward part of a layer."""
+    distance: int = 8
+    """Nodes farther apart look alike to relative attention."""
+    dropout: float = 0.2
+    """On embeddings, on attention and on what each part of a layer adds."""
+    is_causal: bool = False
+    """Whether a node sees only what stands before it."""
+    is_matching: bool = False
+    """Begin with equal maps to queries and keys, so that nodes of the same value look at each other at once."""
+
+
+class Layer(nn.Module):
+    """Attention, then a feed-forward part, each added to what was there (normalized before: more stable)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = RelativeAttention(
+            config.width, config.heads, config.distance, config.dropout, config.is_causal
+        )
+        self.before_attention = nn.LayerNorm(config.width)
+        self.before_feed_forward = nn.LayerNorm(config.width)
+        self.widen = nn.Linear(config.width, config.inner_width)
+        self.narrow = nn.Linear(config.inner_width, config.width)
+        self.dropout = config.dropout
+
+    def forward(self, states: Tensor, is_node: Tensor) -> Tensor:
+        """(B, L, D) to (B, L, D)."""
+        seen = self.attention(self.before_attention(states), is_node)
+        states = states + F.dropout(seen, self.dropout, self.training)
+        thought = self.narrow(F.relu(self.widen(self.before_feed_forward(states))))
+        return states + F.dropout(thought, self.dropout, self.training)
+
+
+class Transformer(nn.Module):
+    """Embeds types and values, adds them up, and lets the nodes look at each other."""
+
+    def __init__(self, config: ModelConfig, num_types: int, num_values: int) -> None:
+        super().__init__()
+        self.config = config
+        self.types = nn.Embedding(num_types, config.width)
+        self.values = nn.Embedding(num_values, config.width)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.last = nn.LayerNorm(config.width)
+        self._initialize()
+
+    def _initialize(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=self.config.width**-0.5)
+            elif isinstance(module, RelativeAttention):
+                nn.init.normal_(module.offset_keys, std=0.02)
+                nn.init.normal_(module.offset_values, std=0.02)
+        if self.config.is_matching:
+            width = self.config.width
+            for module in self.modules():
+                if isinstance(module, RelativeAttention):
+                    with torch.no_grad():
+                        queries_keys_values = module.queries_keys_values.weight
+                        queries_keys_values[width : 2 * width] = queries_keys_values[:width]
+
+    def forward(self, types: Tensor, values: Tensor, is_node: Tensor) -> Tensor:
+        """Type ids (B, L) and value ids (B, L) to states (B, L, D)."""
+        states = self.types(types) + self.values(values)
+        states = F.dropout(states, self.config.dropout, self.training)
+        for layer in self.layers:
+            states = layer(states, is_node)
+        return self.last(states)  # type: ignore[no-any-return]
+
+    def num_parameters(self) -> int:
+        """Without the embeddings, as the paper counts."""
+        embeddings = self.types.weight.numel() + self.values.weight.numel()
+        return sum(parameter.numel() for parameter in self.parameters()) - embeddings

@@ -1,0 +1,168 @@
+"""Functions, and the misuses that are put into them (paper, section 4.1; Hellendoorn et al. 2020).
+
+A misuse replaces the name at one variable's place by the name of another variable of the function. It is put in
+on rank ids, before anonymization: numbered first, a placeholder out of order would give it away.
+
+There are two ways to draw one. `paper` takes any two places that hold different variables. `local` swaps one read of a
+local name for another local name that is in scope there: what people really get wrong, and always code that compiles.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarename.corpus.store import Corpus
+from rarename.syntax import Language, Role
+from rarename.syntax.functions import Slice, outermost
+from rarename.syntax.traversal import VARIABLE_ROLES
+
+MAX_NODES = 250
+"""Longer functions are left out (paper, section 4.1)."""
+
+_IS_VARIABLE = np.zeros(128, dtype=bool)
+_IS_VARIABLE[[int(role) for role in VARIABLE_ROLES]] = True
+
+
+class Misuse(NamedTuple):
+    """What is wrong with a function: at `location` stands `wrong`."""
+
+    location: int
+    wrong: int
+    """A rank id."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function; the arrays are views, one entry a node."""
+
+    types: NDArray[np.int16]
+    values: NDArray[np.int64]
+    """Rank ids."""
+    roles: NDArray[np.int8]
+    scopes: NDArray[np.int32]
+    """The node that opens the innermost scope around each node; -1 for what lies outside the function."""
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    @property
+    def variables(self) -> NDArray[np.int64]:
+        """The places that hold a variable."""
+        return np.nonzero(_IS_VARIABLE[self.roles])[0]
+
+
+def is_fit(function: Function) -> bool:
+    """Whether a misuse can be put in and repaired: three places, three variables, one of them twice."""
+    names = function.values[function.variables]
+    _, counts = np.unique(names, return_counts=True)
+    return len(names) >= 3 and len(counts) >= 3 and int(counts.max()) >= 2
+
+
+def draw_anywhere(function: Function, generator: np.random.Generator) -> Misuse | None:
+    """The way of the paper: any place whose variable occurs elsewhere too, any other variable."""
+    places = function.variables
+    names = function.values[places]
+    distinct, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
+    if len(distinct) < 2:
+        return None
+    repairable = places[counts[inverse] >= 2]
+    if not len(repairable):
+        return None
+    location = int(generator.choice(repairable))
+    # Another place is drawn, not another name: frequent variables are confused more often.
+    return Misuse(location, int(generator.choice(names[names != function.values[location]])))
+
+
+def draw_local(function: Function, generator: np.random.Generator) -> Misuse | None:
+    """A read of a local name that stands elsewhere too, replaced by another local name in scope."""
+    values, roles = function.values, function.roles
+    is_binding = (roles == Role.WRITE) | (roles == Role.PARAMETER)
+    bindings = np.nonzero(is_binding)[0]
+    reads = np.nonzero(roles == Role.READ)[0]
+    places = function.variables
+    _, inverse, counts = np.unique(values[places], return_inverse=True, return_counts=True)
+    often = values[places[counts[inverse] >= 2]]
+    reads = reads[np.isin(values[reads], values[bindings]) & np.isin(values[reads], often)]
+    for location in generator.permutation(reads).tolist():
+        around = _scopes_around(function, location)
+        visible = bindings[np.isin(function.scopes[bindings], around)]
+        names = np.unique(values[visible])
+        names = names[names != values[location]]
+        if len(names):
+            return Misuse(location, int(generator.choice(names)))
+    return None
+
+
+def _scopes_around(function: Function, place: int) -> list[int]:
+    """The scopes that a place can see, the innermost first."""
+    result = []
+    while (place := int(function.scopes[place])) >= 0:
+        result.append(place)
+    return result
+
+
+WAYS: dict[str, Callable[[Function, np.random.Generator], Misuse | None]] = {
+    "paper": draw_anywhere,
+    "local": draw_local,
+}
+
+
+class Functions(Sequence[Function]):
+    """The functions of a split that are fit for the task, by index."""
+
+    def __init__(self, corpus: Corpus, split: str, ranking: NDArray[np.int64], max_nodes: int = MAX_NODES) -> None:
+        self._files: list[tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int8], NDArray[np.int32]]] = []
+        places: list[tuple[int, int, int]] = []
+        opens = _scope_types(corpus)
+        for file in corpus.split(split):
+            values = np.where(file.values >= 0, ranking[file.values], file.values)
+            found = scopes(file.types, file.parents, opens)
+            self._files.append((file.types, values, file.roles, found))
+            slices = [Slice(*pair) for pair in file.functions.tolist()]
+            for start, length in outermost([part for part in slices if part.length <= max_nodes]):
+                function = self._cut(len(self._files) - 1, start, length)
+                if is_fit(function):
+                    places.append((len(self._files) - 1, start, length))
+        self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of nodes of each function."""
+        return self._places[:, 2]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: int) -> Function:  # type: ignore[override]
+        return self._cut(*self._places[index].tolist())
+
+    def _cut(self, file: int, start: int, length: int) -> Function:
+        types, values, roles, scopes = self._files[file]
+        part = slice(start, start + length)
+        return Function(types[part], values[part], roles[part], np.maximum(scopes[part] - start, -1))
+
+
+def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:
+    language: Language = corpus.language
+    return np.array([name in language.scope_types for name in corpus.types])
+
+
+def scopes(types: NDArray[np.int16], parents: NDArray[np.int32], opens: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """For each node the innermost node around it that opens a scope; for such a node, the next one out.
+
+    Every node points to its parent, scopes to themselves; pointing twice as far each time, all arrive soon.
+    """
+    opens_scope = opens[types]
+    nodes = np.arange(len(types), dtype=np.int32)
+    target = np.where(opens_scope | (parents < 0), nodes, parents).astype(np.int32)
+    while True:
+        further = target[target]
+        if (further == target).all():
+            break
+        target = further
+    target = np.where(opens_scope[target], target, -1)
+    outer = np.where(parents >= 0, target[parents], -1)
+    return np.where(opens_scope, outer, target).astype(np.int32)

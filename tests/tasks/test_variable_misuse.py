@@ -1,0 +1,240 @@
+"""Variable misuse: the examples, the loss and the scores."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.encoding import Encoding
+from rarename.errors import ParseError
+from rarename.model import ModelConfig
+from rarename.syntax import PYTHON, Role, parse
+from rarename.syntax.source import rewrite
+from rarename.tasks.variable_misuse.batch import Batch, Example, collate
+from rarename.tasks.variable_misuse.examples import (
+    WAYS,
+    Function,
+    Functions,
+    Misuse,
+    draw_anywhere,
+    draw_local,
+    is_fit,
+    scopes,
+)
+from rarename.tasks.variable_misuse.scoring import Answer, Counts, MisuseModel, loss
+from rarename.vocabulary import Special, Vocabulary
+
+SOURCE = """
+def copy(source, target, limit):
+    for line in source:
+        parts = [piece.strip() for piece in line.split(limit)]
+        target.write(parts)
+    return target
+"""
+
+
+def function_of(text, language=PYTHON):
+    """The first function of a text, with its tree and the names behind its rank ids."""
+    tree = parse(text, language)
+    start = next(node for node, kind in enumerate(tree.types) if kind in language.function_types)
+    length = tree.lengths()[start]
+    ranks, names = Vocabulary([]).ranks(tree.values)
+    opens = np.array([kind in language.scope_types for kind in tree.types])
+    types = np.arange(len(tree))  # every node is its own type here: only whether it opens a scope matters
+    found = scopes(types, np.array(tree.parents), opens)
+    part = slice(start, start + length)
+    roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
+    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1))
+    return function, tree, start, names
+
+
+def test_three_places_three_variables_one_of_them_twice():
+    assert is_fit(function_of(SOURCE)[0])
+    assert not is_fit(function_of("def f(a, b):\n    return a + b + a\n")[0])
+    assert not is_fit(function_of("def f(a, b, c):\n    pass\n")[0])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_misuse_is_wrong_and_can_be_repaired(way):
+    function, _, _, _ = function_of(SOURCE)
+    for seed in range(200):
+        misuse = WAYS[way](function, np.random.default_rng(seed))
+        right = function.values[misuse.location]
+        assert misuse.wrong != right
+        assert misuse.wrong in function.values[function.variables]
+        assert (function.values[function.variables] == right).sum() >= 2
+
+
+def test_the_paper_draws_every_place_and_local_draws_reads_of_local_names():
+    function, _, _, names = function_of(SOURCE)
+    generator = np.random.default_rng(0)
+    anywhere = {draw_anywhere(function, generator).location for _ in range(500)}
+    local = [draw_local(function, generator) for _ in range(500)]
+    assert {Role(function.roles[place]) for place in anywhere} == {Role.READ, Role.WRITE, Role.PARAMETER}
+    assert {Role(function.roles[misuse.location]) for misuse in local} == {Role.READ}
+    # `piece` lives in the comprehension alone.
+    inside = {names[misuse.wrong] for misuse in local if names[function.values[misuse.location]] == "piece"}
+    outside = {names[misuse.wrong] for misuse in local if names[function.values[misuse.location]] == "target"}
+    assert inside == {"source", "target", "limit", "line", "parts"}
+    assert outside == {"source", "limit", "line", "parts"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_local_misuses_always_compile(corpus_folder, projects, seed):
+    """On real code: put the misuse into the source text, and let Python compile it."""
+    checked = 0
+    for path in sorted(projects.glob("*/*.py"))[seed::3]:
+        text = PYTHON.decode(path.read_bytes())
+        try:
+            function, tree, start, names = function_of(text)
+        except (ParseError, StopIteration):
+            continue
+        misuse = draw_local(function, np.random.default_rng(seed))
+        if misuse is None or tree.span(start + misuse.location).line == 0:
+            continue
+        values = list(tree.values)
+        values[start + misuse.location] = names[misuse.wrong]
+        compile(rewrite(text, tree, values, PYTHON), path.name, "exec", dont_inherit=True)
+        checked += 1
+    assert checked > 5
+
+
+def test_a_function_without_a_place_for_a_misuse_has_none():
+    function, _, _, _ = function_of("def f():\n    return os.path + os.sep + sys.argv\n")
+    assert draw_local(function, np.random.default_rng(0)) is None
+
+
+def test_functions_of_a_corpus_are_fit_and_not_too_long(corpus_folder):
+    corpus = Corpus(corpus_folder)
+    functions = Functions(corpus, "train", corpus.ranking("names"), max_nodes=100)
+    assert len(functions) > 100
+    assert functions.lengths.max() <= 100
+    assert all(is_fit(functions[index]) for index in range(len(functions)))
+
+
+# --- batches ----------------------------------------------------------------------------------------------
+
+FUNCTION = Function(
+    types=np.array([0, 1, 1, 2, 1], dtype=np.int16),
+    values=np.array([Special.EMPTY.rank, 7, 8, 3, 7]),
+    roles=np.array([Role.NONE, Role.PARAMETER, Role.READ, Role.ATTRIBUTE, Role.READ], dtype=np.int8),
+    scopes=np.zeros(5, dtype=np.int32),
+)
+
+
+def test_the_misuse_is_put_in_before_names_are_numbered():
+    """Numbered first, the misuse of 8 at the first place would show as VAR2 before VAR1."""
+    encoding = Encoding(Vocabulary(["a"]), placeholders=5)
+    batch = collate([Example(FUNCTION, None, 0), Example(FUNCTION, Misuse(1, 8), 0)], encoding)
+    assert encoding.spell(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
+    assert encoding.spell(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
+    assert batch.location.tolist() == [0, 2]
+    assert batch.is_repair.tolist() == [[False] * 5, [False, False, False, False, True]]
+    assert batch.is_variable[0].tolist() == [False, True, True, False, True]
+
+
+def test_shorter_functions_are_padded():
+    short = Function(FUNCTION.types[:2], FUNCTION.values[:2], FUNCTION.roles[:2], FUNCTION.scopes[:2])
+    batch = collate([Example(short, None, 0), Example(FUNCTION, None, 0)], Encoding(Vocabulary([])))
+    assert batch.is_node.tolist() == [[True, True, False, False, False], [True] * 5]
+    assert batch.values[0, 2:].tolist() == [Special.PAD] * 3
+
+
+# --- loss and scores --------------------------------------------------------------------------------------
+
+
+def by_hand():
+    """A clean and a buggy example of three nodes, a b a and a b b, with round probabilities."""
+    batch = Batch(
+        types=torch.zeros(2, 3, dtype=torch.long),
+        values=torch.zeros(2, 3, dtype=torch.long),
+        names=torch.tensor([[0, 1, 0], [0, 1, 1]]),
+        is_node=torch.ones(2, 3, dtype=torch.bool),
+        is_variable=torch.ones(2, 3, dtype=torch.bool),
+        location=torch.tensor([0, 3]),
+        is_repair=torch.tensor([[False] * 3, [True, False, False]]),
+    )
+    location = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.2, 0.1, 0.1, 0.6]]).log()
+    repair = torch.tensor([[0.2, 0.3, 0.5], [0.45, 0.35, 0.2]]).log()
+    return Answer(location, repair), batch
+
+
+def test_the_loss_by_hand():
+    answer, batch = by_hand()
+    expected = -(math.log(0.7) + math.log(0.6)) / 2 - math.log(0.45)
+    assert loss(answer, batch).item() == pytest.approx(expected)
+
+
+def test_the_loss_of_parts_adds_up_to_the_loss_of_the_whole():
+    answer, batch = by_hand()
+    whole = loss(answer, batch)
+    parts = [
+        loss(
+            Answer(answer.location[row : row + 1], answer.repair[row : row + 1]),
+            Batch(**{name: tensor[row : row + 1] for name, tensor in vars(batch).items()}),
+            num_examples=2,
+            num_buggy=1,
+        )
+        for row in range(2)
+    ]
+    torch.testing.assert_close(sum(parts), whole)
+
+
+def test_the_scores_by_hand():
+    answer, batch = by_hand()
+    counts = Counts()
+    counts.add(answer, batch)
+    # b has 0.35 + 0.2 = 0.55 of the repair, a, which is right, 0.45: neither first nor half.
+    assert counts.scores() == {
+        "joint_accuracy": 0.0,
+        "location_accuracy": 1.0,
+        "repair_accuracy": 0.0,
+        "no_bug_accuracy": 1.0,
+        "joint_accuracy_paper": 0.0,
+        "repair_accuracy_paper": 0.0,
+        "num_clean": 1,
+        "num_buggy": 1,
+    }
+    counts.add(Answer(answer.location, torch.tensor([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]).log()), batch)
+    assert counts.scores()["joint_accuracy_paper"] == 0.5
+
+
+def test_a_right_repair_with_less_than_half_counts_as_first_only():
+    answer, batch = by_hand()
+    batch = Batch(**(vars(batch) | {"names": torch.tensor([[0, 1, 0], [0, 1, 2]])}))
+    counts = Counts()
+    counts.add(answer, batch)
+    assert (counts.joint, counts.joint_half) == (1, 0)
+
+
+def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path):
+    folder = tmp_path / "src"
+    bodies = ["x = a + b", "return b - a", "a.append(b)", "c = [a, b, a]", "print(a, b, c)", "del a"]
+    for number, body in enumerate(bodies):
+        (folder / f"p{number}").mkdir(parents=True)
+        text = f"def f{number}(a, b, c):\n    {body}\n    for a in c:\n        b = a\n    return b\n"
+        (folder / f"p{number}" / "m.py").write_text(text)
+    settings = PrepareSettings("python", keep_near_duplicates=True)
+    prepare(tmp_path / "corpus", [str(folder)], settings)
+    corpus = Corpus(tmp_path / "corpus")
+    functions = Functions(corpus, "train", corpus.ranking("names"))
+    encoding = Encoding(Vocabulary([]), corpus.types, placeholders=50)
+    generator = np.random.default_rng(0)
+    examples = []
+    for index in range(len(functions)):
+        examples.append(Example(functions[index], None, 0))
+        examples.append(Example(functions[index], draw_local(functions[index], generator), 0))
+    batch = collate(examples, encoding)
+    torch.manual_seed(0)
+    model = MisuseModel(ModelConfig(32, 2, 2, 64, dropout=0.0), encoding.num_types, encoding.num_values)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss(model(batch), batch).backward()
+        optimizer.step()
+    counts = Counts()
+    counts.add(model(batch), batch)
+    scores = counts.scores()
+    assert (scores["joint_accuracy"], scores["no_bug_accuracy"]) == (1.0, 1.0)

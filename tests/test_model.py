@@ -1,0 +1,104 @@
+"""The Transformer: fast relative attention against a slow, obvious one."""
+
+import math
+
+import pytest
+import torch
+
+from rarename.model import ModelConfig, Transformer
+from rarename.model.attention import RelativeAttention, collect, spread
+
+
+def slow_attention(module, states, is_node):
+    """Shaw et al. 2018, equations 3 and 4, pair by pair."""
+    batch, length, width = states.shape
+    size = width // module.heads
+    projected = module.queries_keys_values(states).view(batch, length, 3, module.heads, size)
+    rows = []
+    for b in range(batch):
+        heads = []
+        for h in range(module.heads):
+            queries, keys, values = (projected[b, :, part, h] for part in range(3))
+            outputs = []
+            for i in range(length):
+                seen = [j for j in range(length) if is_node[b, j] and (j <= i or not module.is_causal)]
+                offsets = [max(-module.distance, min(module.distance, j - i)) + module.distance for j in seen]
+                scores = torch.stack(
+                    [
+                        queries[i] @ (keys[j] + module.offset_keys[h, o]) / math.sqrt(size)
+                        for j, o in zip(seen, offsets, strict=True)
+                    ]
+                )
+                weights = scores.softmax(dim=0)
+                outputs.append(
+                    sum(
+                        w * (values[j] + module.offset_values[h, o])
+                        for w, j, o in zip(weights, seen, offsets, strict=True)
+                    )
+                )
+            heads.append(torch.stack(outputs))
+        rows.append(torch.cat(heads, dim=1))
+    return module.output(torch.stack(rows))
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(("length", "distance"), [(1, 2), (3, 4), (7, 2), (9, 8)])
+def test_fast_attention_equals_the_slow_one_in_values_and_gradients(length, distance, is_causal):
+    torch.manual_seed(0)
+    module = RelativeAttention(8, 2, distance, 0.0, is_causal).double()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    states = torch.randn(2, length, 8, dtype=torch.double, requires_grad=True)
+    is_node = torch.ones(2, length, dtype=torch.bool)
+    is_node[1, length // 2 + 1 :] = False
+    weights = torch.randn(2, length, 8, dtype=torch.double) * is_node[:, :, None]
+    results = []
+    for attention in (module, lambda *words: slow_attention(module, *words)):
+        output = attention(states, is_node)
+        tensors = [states, *module.parameters()]
+        results.append([output * is_node[:, :, None], *torch.autograd.grad((output * weights).sum(), tensors)])
+    for fast, slow in zip(*results, strict=True):
+        torch.testing.assert_close(fast, slow)
+
+
+@pytest.mark.parametrize(("length", "distance"), [(1, 1), (2, 5), (6, 5), (7, 5), (20, 3)])
+def test_spread_and_collect_are_gather_and_scatter(length, distance):
+    torch.manual_seed(0)
+    places = torch.arange(length)
+    offsets = (places[None] - places[:, None]).clamp(-distance, distance) + distance
+    offsets = offsets.expand(2, 3, length, length)
+    of_offset = torch.randn(2, 3, length, 2 * distance + 1)
+    of_pair = torch.randn(2, 3, length, length)
+    torch.testing.assert_close(spread(of_offset, distance), of_offset.gather(-1, offsets))
+    summed = torch.zeros_like(of_offset).scatter_add(-1, offsets, of_pair)
+    torch.testing.assert_close(collect(of_pair, distance), summed)
+
+
+def test_the_paper_counts_19_million_parameters_without_embeddings():
+    assert Transformer(ModelConfig(), 10, 10).num_parameters() == pytest.approx(19e6, rel=0.03)
+
+
+def test_padding_changes_nothing():
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(16, 2, 2, 32, dropout=0.0), 5, 7).eval()
+    types, values = torch.randint(5, (1, 6)), torch.randint(7, (1, 6))
+    alone = model(types, values, torch.ones(1, 6, dtype=torch.bool))
+    padded = [torch.cat([ids, torch.zeros(1, 4, dtype=torch.long)], dim=1) for ids in (types, values)]
+    is_node = torch.arange(10)[None] < 6
+    torch.testing.assert_close(model(*padded, is_node)[:, :6], alone)
+
+
+def test_a_causal_model_does_not_see_what_follows():
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(16, 2, 2, 32, dropout=0.0, is_causal=True), 5, 7).eval()
+    types, values, is_node = torch.randint(5, (1, 6)), torch.randint(7, (1, 6)), torch.ones(1, 6, dtype=torch.bool)
+    before = model(types, values, is_node)
+    values[0, 4] = (values[0, 4] + 1) % 7
+    after = model(types, values, is_node)
+    torch.testing.assert_close(after[:, :4], before[:, :4])
+    assert not torch.allclose(after[:, 4:], before[:, 4:])
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ValueError, match="a width of 10 cannot be divided among 4 heads"):
+        RelativeAttention(10, 4, 2, 0.0, False)
