@@ -1,0 +1,72 @@
+"""What the documents promise: their code runs, their commands print what they say, their links lead somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Commands find `rarename`, and nothing reaches for the network or the user's caches."""
+    scripts = Path(sys.executable).parent
+    return os.environ | {
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path / "hf"),
+        "COLUMNS": "100",
+    }
+
+
+@pytest.mark.slow
+def test_the_library_page_runs(tmp_path, environment):
+    code = "\n".join(blocks(ROOT / "docs" / "library.md", "python"))
+    assert "datasets" in code
+    (tmp_path / "page.py").write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def sessions(text: str) -> list[tuple[str, str]]:
+    """Pairs of a command and what it prints."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    return [tuple(part.split("\n", 1)) for part in parts]
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_print_what_it_says(tmp_path, environment):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    commands = [pair for block in blocks(ROOT / "README.md", "console") for pair in sessions(block)]
+    assert commands
+    for command, expected in commands:
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        if "…" in expected:
+            # What depends on the interpreter's library is left out of the page by an ellipsis.
+            pattern = ".*".join(re.escape(part) for part in expected.split("…"))
+            assert re.fullmatch(pattern, done.stdout, re.DOTALL), done.stdout
+        else:
+            assert done.stdout == expected
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
