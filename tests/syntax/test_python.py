@@ -296,7 +296,7 @@ PLACES = [
     "f'{a}{b.c}' 'd' f'{e!r:>{g.h}}'",
     "x = ('é' f'{a}'\n  # {c}\n  rf'\\{b.d}' f'\\N{DIGIT ONE}{e}{{f}}{ g }')",
     "f'''\n{a}\n  {b.c}{\nd.e\n}{f'{g}' + h:{i}}\n'''",
-    "f'{ (a) }{a, b}{*a, b}{(yield c)}{x for x in y}{lambda_ if d else e}{f!s}{g=}{h = !r:^{i}}'",
+    "f'{ (a) }{a, b}{*a, b}{(yield c)}{(x for x in y)}{lambda_ if d else e}{f!s}{g=}{h = !r:^{i}}'",
     "f\"{x['a']}{ {'k': y}[z] }{a != b}{c == d}{e <= g}{(lambda q: q)(r)}\"",
     'f"{f\'{a.b}\'}" f"{k(l=m)}"',
     "print(f'{a}', f'{a}', f\"{f'{a}'}\", f'{a}')",
@@ -342,6 +342,14 @@ def places(source: str) -> dict[str, str | None]:
 def test_other_nodes_have_the_extent_of_their_construct(source: str, expected: dict[str, str]) -> None:
     found = places(source)
     assert {type_: found[type_] for type_ in expected} == expected
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 wants brackets there")
+def test_a_generator_without_brackets_in_an_fstring_has_its_places() -> None:
+    source = "f'{x for x in y}'"
+    traversal = parse(source)
+    spans = [traversal.span(node) for node, value in enumerate(traversal.values) if value in ("x", "y")]
+    assert [source[span.column : span.end_column] for span in spans] == ["x", "x", "y"]
 
 
 def test_a_none_that_nobody_wrote_has_no_place() -> None:
