@@ -250,6 +250,13 @@ def test_prepare_needs_a_job(run, tmp_path):
     assert (code, err) == (2, "rarename prepare: --jobs must be 1 or more\n")
 
 
+def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    code, _, err = run("prepare", tmp_path / "file" / "corpus", "stdlib", "--language", "python", "--jobs", 1)
+    assert code == 2
+    assert err.startswith("rarename prepare: [Errno 20] Not a directory")
+
+
 def test_training_without_torch_says_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     code, _, err = run("train", "misuse", "--corpus", tmp_path, "--run", tmp_path / "run")

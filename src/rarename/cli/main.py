@@ -67,4 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A full disk, a folder without permission: the system's own words say it best.
+        print(f"rarename {parsed.command}: {error}", file=sys.stderr)
+        return 2
     return code
