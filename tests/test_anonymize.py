@@ -96,6 +96,25 @@ def test_an_unknown_strategy_names_the_choices():
         anonymize_values([], [], "sorted")
 
 
+def test_nothing_is_restored_to_nothing():
+    assert anonymize_values(["a", "b"], []).restore([]) == []
+
+
+def test_fewer_seeds_than_snippets_are_an_error():
+    with pytest.raises(UsageError, match="1 seeds for more snippets; expected one for each"):
+        anonymize_ranks(np.array([[1], [2]]), 0, "randomized", placeholders=5, seeds=[0])
+
+
+def test_a_code_that_is_none_is_an_error():
+    with pytest.raises(UsageError, match="-7 is neither a rank nor the code of a special value"):
+        anonymize_ranks(np.array([1, -7]), 5, placeholders=5)
+
+
+def test_a_huge_number_of_placeholders_costs_nothing():
+    values = anonymize_values(["a", "b"], [], "randomized", placeholders=10**12).values
+    assert len(set(values)) == 2
+
+
 def test_negative_sizes_are_an_error():
     with pytest.raises(UsageError, match="cannot be below 0"):
         anonymize_ranks(np.array([1]), -1, placeholders=5)

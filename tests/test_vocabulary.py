@@ -27,6 +27,11 @@ def test_written_and_read(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["names.txt"]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    (tmp_path / "names.txt").write_bytes(b"\xef\xbb\xbfnp\nsin\n")
+    assert list(Vocabulary.read(tmp_path / "names.txt")) == ["np", "sin"]
+
+
 def test_a_list_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "names.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CorpusError, match=r"names.txt is not a list of names in UTF-8"):

@@ -60,12 +60,14 @@ def at_random(names: RareNames, placeholders: int, seeds: Sequence[int] | None) 
     """
     if seeds is None:
         raise UsageError("the strategy 'randomized' needs a seed for each snippet")
+    if len(names.snippet) and len(seeds) <= names.snippet[-1]:
+        raise UsageError(f"{len(seeds)} seeds for more snippets; expected one for each")
     numbers = names.position.copy()
     snippets, starts = np.unique(names.snippet, return_index=True)
     for snippet, start, stop in zip(snippets, starts, [*starts[1:], len(numbers)], strict=True):
         generator = np.random.default_rng(seeds[snippet])
         drawn = min(stop - start, placeholders)
-        numbers[start : start + drawn] = generator.permutation(placeholders)[:drawn]
+        numbers[start : start + drawn] = generator.choice(placeholders, drawn, replace=False)
     return numbers
 
 
@@ -123,6 +125,8 @@ def anonymize_ranks(
     if not ranks.size:
         return np.empty(ranks.shape, dtype=np.int64)
     rows = np.asarray(ranks, dtype=np.int64).reshape(-1, ranks.shape[-1])
+    if int(rows.min()) < -len(Special):
+        raise UsageError(f"{rows.min()} is neither a rank nor the code of a special value")
     kept = 0 if chosen.renames == "all" else vocabulary_size
     ids = np.where(rows < 0, ~rows, rows + len(Special))
     is_rare = rows >= kept
@@ -167,7 +171,10 @@ class Anonymized:
 
     def restore(self, values: Iterable[str | None] | None = None) -> list[str | None]:
         """Put the names back, into the snippet itself or into any values that speak of its placeholders."""
-        return [value if value is None else self.names.get(value, value) for value in values or self.values]
+        return [
+            value if value is None else self.names.get(value, value)
+            for value in (self.values if values is None else values)
+        ]
 
 
 def anonymize_values(

@@ -178,10 +178,13 @@ class Encoding:
                 f"{path} is of format {version[0]} version {version[1]}; this rarename reads rarename-encoding "
                 f"version {FORMAT_VERSION}. Write it again with this version."
             )
-        return cls(
-            values=Vocabulary(content["values"]),
-            types=Vocabulary(content["types"]),
-            strategy=content["strategy"],
-            placeholders=content["placeholders"],
-            hidden=frozenset(Role[name] for name in content["hidden"]),
-        )
+        try:
+            return cls(
+                values=Vocabulary(content["values"]),
+                types=Vocabulary(content["types"]),
+                strategy=content["strategy"],
+                placeholders=content["placeholders"],
+                hidden=frozenset(Role[name] for name in content["hidden"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise CorpusError(f"{path} is damaged: {error!r}") from error

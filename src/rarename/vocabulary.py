@@ -76,7 +76,7 @@ class Vocabulary(Sequence[str]):
     def read(cls, path: Path) -> "Vocabulary":
         """Read a text file with one name a line, most frequent first."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise CorpusError(f"{path} is not a list of names in UTF-8: {error}") from error
         return cls(line.strip() for line in text.splitlines() if line.strip())
@@ -120,7 +120,7 @@ class Vocabulary(Sequence[str]):
 
     def top(self, size: int) -> "Vocabulary":
         """The most frequent names only."""
-        return Vocabulary(islice(self, size))
+        return Vocabulary(islice(self, min(size, len(self))))
 
     def __len__(self) -> int:
         return len(self._names)

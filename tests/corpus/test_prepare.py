@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus.coverage import coverage
 from rarename.corpus.prepare import _locked
-from rarename.corpus.store import read_table
-from rarename.errors import CorpusError, UnknownName
+from rarename.corpus.store import read_manifest, read_table
+from rarename.encoding import Encoding
+from rarename.errors import CorpusError, SourceError, UnknownName, UsageError
 from rarename.syntax import PYTHON, parse
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 
@@ -315,14 +317,58 @@ def test_a_corpus_of_another_request_is_not_touched(corpus_folder, projects):
         prepare(corpus_folder, [str(projects)], PrepareSettings("python", seed=9))
 
 
+def test_a_corpus_of_other_sources_is_not_taken_for_it(corpus_folder, projects):
+    with pytest.raises(CorpusError, match="made from another request"):
+        prepare(corpus_folder, [str(projects / "json")], SETTINGS)
+    assert read_manifest(corpus_folder)["request"]["sources"] == [str(projects)]
+
+
+def test_an_edited_list_is_another_request(tmp_path, projects):
+    (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n{projects / 'html'}\n")
+    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
+    (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n")
+    with pytest.raises(CorpusError, match="made from another request"):
+        prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
+
+
+def test_a_request_that_failed_at_once_can_be_corrected(tmp_path, projects):
+    with pytest.raises(SourceError):
+        prepare(tmp_path / "corpus", [str(projects / "jason")], SETTINGS)
+    prepare(tmp_path / "corpus", [str(projects / "json")], SETTINGS)
+
+
+def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
+    """However frequent they are; and training, which reads ranks, sees what use, which reads names, sees."""
+    text = "def f{0}(VAR1, self):\n    VAR1 = VAR1 + VAR2 + VAR1\n    return self.x{0}, VAR1\n"
+    write_projects(tmp_path / "src", {f"p{n}/m.py": text.format(n) for n in range(4)})
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", keep_near_duplicates=True))
+    corpus = Corpus(tmp_path / "corpus")
+    vocabulary = corpus.vocabulary(1)
+    assert list(vocabulary) == ["self"]
+    encoding = Encoding(vocabulary)
+    ranking = corpus.ranking("names")
+    for file in corpus.split("train"):
+        ranks = np.where(file.values >= 0, ranking[file.values], file.values)
+        from_names = encoding.encode(corpus.traversal(file).values).values
+        assert encoding.encode_ranks(ranks).tolist() == from_names.tolist()
+    train = coverage(corpus)[0]
+    assert train.shares["1"] < 0.25
+
+
 def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
     work = tmp_path / "corpus" / ".work"
     work.mkdir(parents=True)
     (work / "request.json").write_text("{}")
+    (work / "00000.skips.json").write_text("[]")
     with pytest.raises(CorpusError, match="unfinished corpus of another request; remove the folder"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again"):
         Corpus(tmp_path / "corpus")
+
+
+def test_a_limit_below_one_is_refused():
+    with pytest.raises(UsageError, match="max_nodes is -1; expected 1 or more"):
+        PrepareSettings("python", max_nodes=-1)
 
 
 def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
@@ -342,6 +388,7 @@ def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
+        ('{"format": "rarename-corpus", "version": 1}', "is damaged: KeyError"),
         (
             '{"format": "rarename-corpus", "version": 99}',
             "version 99; this rarename reads rarename-corpus version 1",

@@ -4,7 +4,6 @@ import gzip
 import json
 import pickle
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -13,9 +12,8 @@ from rarename.corpus.progress import Silence
 from rarename.corpus.published import read_allowed, read_duplicates
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
-from rarename.syntax.tokens import TOKENS
-
-PYTHON_FILES = replace(TOKENS, name="python", suffixes=(".py",))  # sources ask a language for these two only
+from rarename.syntax import JAVASCRIPT, TOKENS
+from rarename.syntax import PYTHON as PYTHON_FILES
 
 
 def tree_line(name):
@@ -94,9 +92,9 @@ def test_record_without_a_list_is_its_own_project(trees):
 
 def test_list_can_be_named(trees, tmp_path):
     other = tmp_path / "other.txt"
-    other.write_text("data/o/r/first.py\n")
+    other.write_text("".join(f"data/o/r/{name}.py\n" for name in ("first", "second", "c", "d", "e", "f")))
     documents, _ = read_all([trees], SourceOptions(paths=(other,)))
-    assert [document.path for document in documents[:2]] == ["o/r/first.py", "python_train.json:2"]
+    assert [document.path for document in documents[:2]] == ["o/r/first.py", "o/r/second.py"]
 
 
 def test_lists_must_match_the_files(trees, tmp_path):
@@ -123,6 +121,19 @@ def test_the_papers_filters(trees, tmp_path):
         ("bob/x/d.py", "listed as duplicate"),
         ("bob/x/e.py", "repository not allowed"),
     ]
+
+
+def test_a_list_that_ends_too_early_is_an_error(tmp_path):
+    (tmp_path / "t.json").write_text("\n".join(map(tree_line, "abc")))
+    (tmp_path / "t.txt").write_text("o/r/a.py\n")
+    with pytest.raises(SourceError, match=r"names 1 of the 3 trees in .*; is it the right list"):
+        read_all([tmp_path / "t.json"])
+
+
+def test_trees_of_another_language_are_an_error(tmp_path):
+    (tmp_path / "t.json").write_text(tree_line("a"))
+    with pytest.raises(SourceError, match="holds trees of Module; those of javascript begin with Program"):
+        read_all([tmp_path / "t.json"], language=JAVASCRIPT)
 
 
 def test_the_folder_in_which_a_list_of_duplicates_was_made_does_not_matter(tmp_path):

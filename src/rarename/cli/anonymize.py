@@ -9,7 +9,7 @@ from rarename.anonymize import STRATEGIES
 from rarename.cli.reading import add_file_arguments, read_file, write
 from rarename.cli.trees import as_json, as_text
 from rarename.encoding import Encoding
-from rarename.errors import UsageError
+from rarename.errors import UnknownName, UsageError
 from rarename.rename import anonymize_source
 from rarename.vocabulary import Vocabulary
 
@@ -92,7 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
 def read_vocabulary(path: Path | None, language: str, size: int) -> Vocabulary:
     """The vocabulary that the user names, cut to size."""
     if path is None:
-        return Vocabulary.default(language).top(size)
+        try:
+            return Vocabulary.default(language).top(size)
+        except UnknownName:
+            raise UsageError(f"the package has no vocabulary for {language}; say --vocabulary") from None
     if (path / "encoding.json").is_file():
         return Encoding.load(path / "encoding.json").values.top(size)
     if path.is_dir():

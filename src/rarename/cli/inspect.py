@@ -4,6 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+
 from rarename.cli.prepare import describe
 from rarename.cli.reading import write
 from rarename.corpus.coverage import coverage
@@ -33,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "names":
         write("".join(f"{name}\n" for name in vocabulary))
         return 0
-    counts = sorted(corpus.counts("names").tolist(), reverse=True)
-    names = dict(zip(vocabulary, counts, strict=False))
+    counts = corpus.counts("names")[np.argsort(corpus.ranking("names"))]
+    names = dict(zip(vocabulary, counts.tolist(), strict=False))
     table = coverage(corpus)
     if arguments.format == "json":
         content = {

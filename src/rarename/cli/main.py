@@ -26,6 +26,14 @@ Only the module of the command that is called is imported: `--help` answers at o
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        print("rarename: interrupted", file=sys.stderr)
+        return 130
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(
         prog="rarename",
@@ -60,9 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"rarename {parsed.command}: needs {error.name}; install it with rarename[train]", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"rarename {parsed.command}: interrupted", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,7 +15,8 @@ from rarename.errors import UsageError
 from rarename.syntax import LANGUAGES
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
-  rarename prepare corpora/mine ~/src pypi:numpy npm:react@19.0.0 @packages.txt --language python
+  rarename prepare corpora/mine ~/src pypi:numpy wheels/six-1.17.0-py2.py3-none-any.whl --language python
+  rarename prepare corpora/web npm:react@19.0.0 @packages.txt --language javascript
 If it is interrupted, the same command goes on where it stopped."""
 
 

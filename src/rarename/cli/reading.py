@@ -55,5 +55,7 @@ def read_file(arguments: argparse.Namespace) -> ReadFile:
 def write(text: str, encoding: str = "utf-8") -> None:
     """Print a result as UTF-8, or as it was read, whatever the terminal is set to: names are not always ASCII."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode(encoding, "surrogatepass"))
+    left = memoryview(text.encode(encoding, "surrogatepass"))
+    while left:  # an unbuffered stream takes no more than two gigabytes at a time
+        left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()

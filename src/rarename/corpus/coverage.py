@@ -26,7 +26,7 @@ class Coverage:
 def coverage(corpus: Corpus) -> list[Coverage]:
     """Coverage of each split, for the sizes of the paper. Names are ranked by their occurrences as names."""
     ranking = corpus.ranking("names")
-    num_names = int((corpus.counts("names") > 0).sum())
+    num_names = corpus.num_occurring("names")
     sizes = {str(size): min(size, num_names) for size in SIZES} | {"all": num_names}
     is_identifier = np.zeros(128, dtype=bool)
     is_identifier[[int(role) for role in IDENTIFIER_ROLES]] = True

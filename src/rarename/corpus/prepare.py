@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections import Counter
@@ -49,7 +50,7 @@ from rarename.corpus.shards import (
 from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import assign, read_splits
 from rarename.corpus.store import COUNTED, FORMAT, MANIFEST, VERSION, read_manifest, read_table, write_table
-from rarename.errors import CorpusError, RarenameError
+from rarename.errors import CorpusError, RarenameError, UsageError
 from rarename.files import replacing, write_text
 from rarename.syntax import language_named
 
@@ -80,6 +81,10 @@ class PrepareSettings:
     """A file that says which project belongs to which split; other projects are drawn."""
     sources: SourceOptions = field(default_factory=SourceOptions)
 
+    def __post_init__(self) -> None:
+        if self.max_nodes < 1:
+            raise UsageError(f"max_nodes is {self.max_nodes}; expected 1 or more")
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -107,10 +112,17 @@ def prepare(
     """
     corpus, progress = Path(corpus), progress or Silence()
     language_named(settings.language)
-    request = {"sources": list(specs), **json.loads(json.dumps(asdict(settings), default=str))}
+    request = {
+        "sources": list(specs),
+        "settings": json.loads(json.dumps(asdict(settings), default=str)),
+        "lists": _digests(specs, settings),
+    }
+    if corpus.exists() and not corpus.is_dir():
+        raise CorpusError(f"{corpus} is a file; choose another folder")
     if (corpus / MANIFEST).exists():
         manifest = read_manifest(corpus)
         if manifest["request"] == request:
+            progress.note(f"{corpus} is finished already; nothing was done")
             return manifest
         raise CorpusError(f"{corpus} holds a corpus made from another request; choose another folder or remove it")
     if corpus.exists() and not (corpus / ".work").is_dir() and any(corpus.iterdir()):
@@ -119,6 +131,15 @@ def prepare(
     work.mkdir(parents=True, exist_ok=True)
     with _locked(work):
         return _Preparation(corpus, work, specs, settings, request, jobs, progress).run()
+
+
+def _digests(specs: Sequence[str], settings: PrepareSettings) -> dict[str, str]:
+    """The content of all files that say what the corpus is made from: edited, they are another request."""
+    options = settings.sources
+    named = [Path(spec[1:]) for spec in specs if spec.startswith("@")]
+    named += [path for path in (settings.splits, options.duplicates) if path is not None]
+    named += [*options.allowed, *options.paths]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in named if path.is_file()}
 
 
 @contextmanager
@@ -170,9 +191,12 @@ class _Preparation:
         claim = self.work / "request.json"
         text = json.dumps(self.request, indent=1)
         if claim.exists() and claim.read_text(encoding="utf-8") != text:
-            raise CorpusError(
-                f"{self.corpus} holds the unfinished corpus of another request; remove the folder to start anew"
-            )
+            if any(self.work.glob("*.skips.json")):
+                raise CorpusError(
+                    f"{self.corpus} holds the unfinished corpus of another request; remove the folder to start anew"
+                )
+            # Nothing was parsed for it: a mistake that has been corrected.
+            (self.work / "listing.sha256").unlink(missing_ok=True)
         write_text(claim, text)
 
     def _find(self) -> tuple[list[Source], list[list[tuple[Source, Chunk]]], list[Skip]]:
@@ -438,7 +462,9 @@ class _Workers:
         context = get_context("fork" if can_fork else "forkserver")
         if not can_fork:
             context.set_forkserver_preload(["rarename.corpus.prepare"])
-        self._pool = ProcessPoolExecutor(self.jobs, mp_context=context)
+        # Ctrl-C reaches all processes; the one that the user started says what it means.
+        ignore = (signal.SIGINT, signal.SIG_IGN)
+        self._pool = ProcessPoolExecutor(self.jobs, context, initializer=signal.signal, initargs=ignore)
         self._pool.submit(os.getpid).result()
         return self._pool
 

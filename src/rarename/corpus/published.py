@@ -5,6 +5,7 @@ are never held in memory: a chunk is a run of lines, found by its byte offset.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -42,6 +43,13 @@ def kind_of_records(path: Path) -> str | None:
     return EXAMPLES if start[:1] == b"{" and b'"' in start else None
 
 
+def root_type(path: Path) -> str:
+    """The type of the first node of a file of trees, which tells its language; empty if it cannot be told."""
+    with open_stream(path) as stream:
+        found = re.search(rb'"type"\s*:\s*"(\w+)"', stream.read(4096))
+    return found[1].decode() if found else ""
+
+
 @dataclass(frozen=True)
 class RecordSource(Source):
     """A file of published trees or of GREAT examples."""
@@ -66,6 +74,7 @@ class RecordSource(Source):
                 skips.append(self._whole(str(spent)))
             except STREAM_ERRORS as error:
                 skips.append(self._whole(f"the rest cannot be read: {error}"))
+        self._check_list(sum(length > 1 for length in lengths))
         if is_compressed(self.place):
             return cut(self.index, lengths, coarse(limits, len(lengths), sum(lengths))), skips
         chunks: list[Chunk] = []
@@ -74,6 +83,17 @@ class RecordSource(Source):
             chunks.append(replace(chunk, offset=offset))
             offset += chunk.num_bytes
         return chunks, skips
+
+    def _check_list(self, num_trees: int) -> None:
+        """A list that ends too early would leave trees without a project."""
+        if self.paths is None:
+            return
+        with self.paths.open("rb") as lines:
+            num_paths = sum(1 for _ in lines)
+        if num_paths < num_trees:
+            raise SourceError(
+                f"{self.paths} names {num_paths} of the {num_trees} trees in {self.place}; is it the right list?"
+            )
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         """Read the records of a chunk."""
@@ -218,7 +238,7 @@ def read_allowed(path: Path) -> frozenset[str]:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path} cannot be read: {error}") from None
 

@@ -26,6 +26,7 @@ from rarename.corpus.published import (
     open_records,
     read_allowed,
     read_duplicates,
+    root_type,
 )
 from rarename.errors import SourceError, UsageError
 from rarename.syntax.language import Language
@@ -97,6 +98,8 @@ def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> 
         found, left_out = source.chunks(limits)
         chunks += found
         skips += left_out
+        if not found:
+            progress.note(f"{source.origin.spec}: no {', '.join(source.suffixes)} files")
         progress.advance()
     if not chunks:
         endings = ", ".join(dict.fromkeys(ending for source in sources for ending in source.suffixes))
@@ -112,7 +115,7 @@ def _expand(spec: str) -> list[str]:
         return [spec]
     path = Path(spec[1:])
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{spec}: the list cannot be read: {error}") from None
     # A `#` within a line may be part of a file's name; only a whole line is a comment.
@@ -170,6 +173,8 @@ def _open_file(spec: str, place: Path, language: Language, options: SourceOption
     records = kind_of_records(place) if place.name.lower().endswith(_RECORD_ENDINGS) else None
     if records is not None:
         _check_language(spec, records, language)
+        if records == TREES and (root := root_type(place)) not in ("", language.root_type):
+            raise SourceError(f"{spec} holds trees of {root}; those of {language.name} begin with {language.root_type}")
         origin = Origin(spec, records, name, "", _sha256(place))
         return open_records(RecordSource(0, origin, place, name, language.suffixes, options))
     source = FolderSource(0, Origin(spec, "file", name), place, name, language.suffixes, options)

@@ -54,7 +54,11 @@ def _draw(project: str, seed: int) -> bytes:
 def read_splits(path: Path) -> dict[str, SplitName]:
     """Read which project belongs to which split: lines of a split's name, a blank, a project."""
     result = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: the list of splits cannot be read: {error}") from None
+    for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
         name, _, project = line.strip().partition(" ")

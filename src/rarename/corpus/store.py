@@ -29,11 +29,13 @@ from rarename.errors import CorpusError
 from rarename.files import replacing
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.traversal import IDENTIFIER_ROLES
-from rarename.vocabulary import Special, Vocabulary
+from rarename.vocabulary import Special, Vocabulary, is_placeholder
 
 FORMAT = "rarename-corpus"
 VERSION = 1
 MANIFEST = "manifest.json"
+EMPTY_RANK = Special.EMPTY.rank
+"""Stands in the column of values for no value."""
 
 COUNTED = {
     "names": IDENTIFIER_ROLES,
@@ -154,16 +156,28 @@ class Corpus:
         what stands below N here, and no place in it is lost to strings. Values that do not occur follow behind.
         """
         counts = self.counts(*groups)
-        order = np.lexsort((np.arange(len(counts)), -counts))
+        counts[self._first_placeholder :] = -1
+        order = np.argsort(-counts, kind="stable")
         ranks = np.empty(len(counts), dtype=np.int64)
         ranks[order] = np.arange(len(counts))
         return ranks
 
+    @cached_property
+    def _first_placeholder(self) -> int:
+        """Where the values begin that are spelt like placeholders: they stand last, and no vocabulary has them."""
+        first = self.num_values
+        while first and is_placeholder(self.value(first - 1) or ""):
+            first -= 1
+        return first
+
+    def num_occurring(self, *groups: str) -> int:
+        """How many values occur in training in the roles of these groups, and may be in a vocabulary."""
+        return int((self.counts(*groups)[: self._first_placeholder] > 0).sum())
+
     def vocabulary(self, size: int | None = None, *groups: str) -> Vocabulary:
         """The most frequent values of the training split, by default those that occur as names."""
         groups = groups or ("names",)
-        order = np.argsort(self.ranking(*groups))
-        order = order[: int((self.counts(*groups) > 0).sum())][:size]
+        order = np.argsort(self.ranking(*groups))[: self.num_occurring(*groups)][:size]
         return Vocabulary(self._values.column("value").take(pa.array(order)).to_pylist())
 
     def traversal(self, file: StoredFile) -> Traversal:
@@ -188,6 +202,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         version = (manifest["format"], manifest["version"])
+        if version == (FORMAT, VERSION):
+            for key in ("language", "request", "sources", "splits", "types", "values", "skipped"):
+                manifest[key]
     except (ValueError, KeyError, TypeError) as error:
         raise CorpusError(f"{path} is damaged: {error!r}; prepare the corpus again") from error
     if version != (FORMAT, VERSION):
@@ -238,6 +255,3 @@ def _stored_file(table: pa.Table, row: int) -> StoredFile:
         functions=np.stack([numbers("function_starts"), numbers("function_lengths")], axis=1),
         bug=bug(),
     )
-
-
-EMPTY_RANK = Special.EMPTY.rank

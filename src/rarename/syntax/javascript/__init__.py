@@ -32,6 +32,7 @@ JAVASCRIPT = Language(
             "StaticBlock",
         }
     ),
+    root_type="Program",
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
 )

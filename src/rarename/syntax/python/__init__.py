@@ -23,5 +23,6 @@ PYTHON = Language(
     scope_types=frozenset(
         {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
     ),
+    root_type="Module",
     record=RecordStyle(has_ids=False, ends_with_zero=False),
 )
