@@ -167,21 +167,6 @@ def test_the_loss_by_hand():
     assert loss(answer, batch).item() == pytest.approx(expected)
 
 
-def test_the_loss_of_parts_adds_up_to_the_loss_of_the_whole():
-    answer, batch = by_hand()
-    whole = loss(answer, batch)
-    parts = [
-        loss(
-            Answer(answer.location[row : row + 1], answer.repair[row : row + 1]),
-            Batch(**{name: tensor[row : row + 1] for name, tensor in vars(batch).items()}),
-            num_examples=2,
-            num_buggy=1,
-        )
-        for row in range(2)
-    ]
-    torch.testing.assert_close(sum(parts), whole)
-
-
 def test_the_scores_by_hand():
     answer, batch = by_hand()
     counts = Counts()

@@ -14,18 +14,11 @@ on in `CORPUS/.work`; the manifest is written last, and a corpus without one is 
 import fcntl
 import hashlib
 import json
-import os
 import shutil
-import signal
-import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +43,7 @@ from rarename.corpus.shards import (
 from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import assign, read_splits
 from rarename.corpus.store import COUNTED, FORMAT, MANIFEST, VERSION, read_manifest, read_table, write_table
+from rarename.corpus.workers import Workers
 from rarename.errors import CorpusError, RarenameError, UsageError
 from rarename.files import replacing, write_text
 from rarename.syntax import language_named
@@ -168,7 +162,7 @@ class _Preparation:
     ) -> None:
         self.corpus, self.work, self.specs, self.settings = corpus, work, specs, settings
         self.request, self.progress = request, progress
-        self.workers = _Workers(jobs)
+        self.workers = Workers(jobs)
 
     def run(self) -> dict[str, Any]:
         self._claim()
@@ -242,7 +236,7 @@ class _Preparation:
             shard = arguments[0]
             if not shard.current.exists():
                 continue
-            with _Workers(1, always_apart=True) as alone:
+            with Workers(1, always_apart=True) as alone:
                 if alone.run(parse_shard, [(weight, arguments)], self.progress):
                     culprit = shard.current.read_text(encoding="utf-8")
                     self.progress.note(f"{culprit}: the parser crashed; the file is skipped")
@@ -441,67 +435,3 @@ def _summary(skips: Sequence[Skip], examples: int = 3) -> dict[str, dict[str, An
 def _nothing_left(skips: Sequence[Skip]) -> str:
     reasons = "; ".join(f"{count} × {reason}" for reason, count in Counter(s.reason for s in skips).most_common(5))
     return f"no file is left for a corpus ({reasons})"
-
-
-class _Workers:
-    """Processes that work on shards; with one job, the calling process itself."""
-
-    def __init__(self, jobs: int, always_apart: bool = False) -> None:
-        self.jobs = jobs
-        self.is_apart = always_apart or jobs > 1
-        self._pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> "_Workers":
-        if self.is_apart:
-            self._start()
-        return self
-
-    def _start(self) -> ProcessPoolExecutor:
-        """Start the processes. A process without threads can simply be forked, which is quick."""
-        can_fork = sys.platform == "linux" and threading.active_count() == 1
-        context = get_context("fork" if can_fork else "forkserver")
-        if not can_fork:
-            context.set_forkserver_preload(["rarename.corpus.prepare"])
-        # Ctrl-C reaches all processes; the one that the user started says what it means.
-        ignore = (signal.SIGINT, signal.SIG_IGN)
-        self._pool = ProcessPoolExecutor(self.jobs, context, initializer=signal.signal, initargs=ignore)
-        self._pool.submit(os.getpid).result()
-        return self._pool
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def run(
-        self, function: Callable[..., Any], tasks: Sequence[tuple[int, tuple[Any, ...]]], progress: Progress
-    ) -> bool:
-        """Call the function for each task, a weight and arguments; returns whether a process died."""
-        if not self.is_apart:
-            for weight, arguments in tasks:
-                function(*arguments)
-                progress.advance(weight)
-            return False
-        pool = self._pool or self._start()
-        pending: dict[Future[Any], int] = {}
-        waiting = iter(tasks)
-        try:
-            while True:
-                # Few tasks wait in the pool, so that stopping stops soon.
-                while len(pending) < 2 * self.jobs and (task := next(waiting, None)):
-                    pending[pool.submit(function, *task[1])] = task[0]
-                if not pending:
-                    return False
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    future.result()
-                    progress.advance(pending.pop(future))
-        except BrokenProcessPool:
-            pool.shutdown(wait=True)
-            self._pool = None
-            return True
-
-    def run_all(
-        self, function: Callable[..., Any], tasks: Sequence[tuple[int, tuple[Any, ...]]], progress: Progress
-    ) -> None:
-        """Call the function for each task; a process that dies is an error."""
-        if self.run(function, tasks, progress):
-            raise RarenameError("a worker process died; is there enough memory? Run the same command to go on")

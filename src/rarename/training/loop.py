@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -208,8 +209,6 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a file, and what is written beside them."""
-    from safetensors import SafetensorError, safe_open
-
     try:
         tensors = load_file(path)
         with safe_open(path, framework="pt") as file:

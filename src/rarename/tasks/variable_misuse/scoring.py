@@ -1,6 +1,6 @@
 """Model, loss and scores of variable misuse (paper, section 4.1; Hellendoorn et al. 2020)."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -37,18 +37,13 @@ class Answer:
     repair: Tensor  # (B, L)
 
 
-def loss(answer: Answer, batch: Batch, num_examples: int | None = None, num_buggy: int | None = None) -> Tensor:
-    """Cross entropy of the location, and the negative log of all that right repairs get, where there is a bug.
-
-    Both are means over the batch; a process that holds a part of a larger batch says how large that is.
-    """
-    num_examples = len(batch) if num_examples is None else num_examples
-    num_buggy = int((batch.location > 0).sum()) if num_buggy is None else num_buggy
-    of_location = F.cross_entropy(answer.location, batch.location, reduction="sum") / num_examples
+def loss(answer: Answer, batch: Batch) -> Tensor:
+    """Cross entropy of the location, and the negative log of all that right repairs get, where there is a bug."""
+    is_buggy = batch.location > 0
     lowest = torch.finfo(answer.repair.dtype).min / 4
     shares = answer.repair.log_softmax(dim=-1).masked_fill(~batch.is_repair, lowest)
-    of_repair = -shares.logsumexp(dim=-1)[batch.location > 0].sum() / max(1, num_buggy)
-    return of_location + of_repair
+    of_repair = -shares.logsumexp(dim=-1)[is_buggy].sum() / is_buggy.sum().clamp(min=1)
+    return F.cross_entropy(answer.location, batch.location) + of_repair
 
 
 @dataclass
@@ -94,11 +89,8 @@ class Counts:
             "no_bug_accuracy": self.no_bug / clean,
             "joint_accuracy_paper": self.joint_half / buggy,
             "repair_accuracy_paper": self.repaired_half / buggy,
-            **{
-                f"num_{entry.name}": getattr(self, entry.name)
-                for entry in fields(self)
-                if entry.name in ("clean", "buggy")
-            },
+            "num_clean": self.clean,
+            "num_buggy": self.buggy,
         }
 
 
