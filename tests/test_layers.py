@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "encoding": {"anonymize", "errors", "files", "syntax", "vocabulary"},
     "corpus": {"errors", "files", "syntax", "vocabulary"},
     "model": set(),
-    "tasks": {"corpus", "encoding", "errors", "model", "syntax", "vocabulary"},
+    "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
     "experiment": {"corpus", "encoding", "errors", "files", "model", "tasks", "training"},
     "cli": {"", "anonymize", "corpus", "encoding", "errors", "experiment", "files", "rename", "syntax", "vocabulary"},

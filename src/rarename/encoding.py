@@ -123,8 +123,17 @@ class Encoding:
 
     def encode_types(self, types: Sequence[str]) -> Ints:
         """Node types to type ids."""
-        ids = [Special.UNK if (rank := self.types.rank(t)) is None else rank + len(Special) for t in types]
-        return np.array(ids, dtype=np.int64)
+        ranks = self.type_ranks(types)
+        return np.where(ranks < 0, ~ranks, ranks + len(Special)).astype(np.int64)
+
+    def type_ranks(self, types: Sequence[str]) -> NDArray[np.int16]:
+        """Node types to rank ids, as a corpus holds them; a type that is not known is `Special.UNK.rank`.
+
+        >>> Encoding(Vocabulary([]), types=Vocabulary(["Module", "Expr"])).type_ranks(["Expr", "Match"])
+        array([ 1, -2], dtype=int16)
+        """
+        rank, unknown = self.types.rank, Special.UNK.rank
+        return np.array([unknown if (r := rank(t)) is None else r for t in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
         """Model ids to values; `names` says what the placeholders stand for.

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rarename.anonymize import Surplus
 from rarename.encoding import Encoding
 from rarename.tasks.variable_misuse.examples import Function, Misuse
 from rarename.vocabulary import Special
@@ -37,8 +38,8 @@ class Batch:
         return len(self.location)
 
 
-def collate(examples: Sequence[Example], encoding: Encoding) -> Batch:
-    """Put the misuses in, anonymize, pad."""
+def collate(examples: Sequence[Example], encoding: Encoding, surplus: Surplus = "error") -> Batch:
+    """Put the misuses in, anonymize, pad. More rare names than placeholders are an error, unless said otherwise."""
     length = max(len(example.function) for example in examples)
     shape = (len(examples), length)
     types = np.full(shape, Special.PAD, dtype=np.int64)
@@ -49,7 +50,7 @@ def collate(examples: Sequence[Example], encoding: Encoding) -> Batch:
     for row, example in enumerate(examples):
         function, misuse = example.function, example.misuse
         nodes = slice(0, len(function))
-        types[row, nodes] = function.types + len(Special)
+        types[row, nodes] = np.where(function.types < 0, ~function.types, function.types + len(Special))
         ranks[row, nodes] = function.values
         roles[row, nodes] = function.roles
         variables = function.variables
@@ -60,7 +61,7 @@ def collate(examples: Sequence[Example], encoding: Encoding) -> Batch:
             is_repair[row, misuse.location] = False
             ranks[row, misuse.location] = misuse.wrong
             location[row] = misuse.location + 1
-    values = encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus="error")
+    values = encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus)
     return Batch(
         types=torch.from_numpy(types),
         values=torch.from_numpy(values),

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.corpus.store import Corpus
-from rarename.syntax import Language, Role
+from rarename.encoding import Encoding
+from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
 from rarename.syntax.traversal import VARIABLE_ROLES
 
@@ -39,6 +40,7 @@ class Function:
     """One function; the arrays are views, one entry a node."""
 
     types: NDArray[np.int16]
+    """Rank ids; a type that the model has not met is `Special.UNK.rank`."""
     values: NDArray[np.int64]
     """Rank ids."""
     roles: NDArray[np.int8]
@@ -110,21 +112,54 @@ WAYS: dict[str, Callable[[Function, np.random.Generator], Misuse | None]] = {
 }
 
 
+def cut_out(slices: Sequence[Slice], max_nodes: int) -> list[Slice]:
+    """Of the functions that are short enough, the outermost."""
+    return outermost([part for part in slices if part.length <= max_nodes])
+
+
+class Nodes(NamedTuple):
+    """The nodes of a whole file, from which functions are cut; the arrays are those of `Function`."""
+
+    types: NDArray[np.int16]
+    values: NDArray[np.int64]
+    roles: NDArray[np.int8]
+    scopes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, traversal: Traversal, language: Language, encoding: Encoding) -> "Nodes":
+        """The nodes of a source text. Rare names get other rank ids than in a corpus, but the same model ids."""
+        values, _ = encoding.values.ranks(traversal.values)
+        opens = np.array([name in language.scope_types for name in traversal.types])
+        nodes = np.arange(len(traversal), dtype=np.int32)  # the types that `opens` speaks of: each node has its own
+        return cls(
+            types=encoding.type_ranks(traversal.types),
+            values=values,
+            roles=np.array(language.roles(traversal), dtype=np.int8),
+            scopes=scopes(nodes, np.array(traversal.parents, dtype=np.int32), opens),
+        )
+
+    def cut(self, start: int, length: int) -> Function:
+        """One function."""
+        part = slice(start, start + length)
+        scopes = np.maximum(self.scopes[part] - start, -1)
+        return Function(self.types[part], self.values[part], self.roles[part], scopes)
+
+
 class Functions(Sequence[Function]):
     """The functions of a split that are fit for the task, by index."""
 
     def __init__(self, corpus: Corpus, split: str, ranking: NDArray[np.int64], max_nodes: int = MAX_NODES) -> None:
-        self._files: list[tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int8], NDArray[np.int32]]] = []
+        self._files: list[Nodes] = []
         places: list[tuple[int, int, int]] = []
         opens = _scope_types(corpus)
         for file in corpus.split(split):
             values = np.where(file.values >= 0, ranking[file.values], file.values)
             found = scopes(file.types, file.parents, opens)
-            self._files.append((file.types, values, file.roles, found))
+            nodes = Nodes(file.types, values, file.roles, found)
+            self._files.append(nodes)
             slices = [Slice(*pair) for pair in file.functions.tolist()]
-            for start, length in outermost([part for part in slices if part.length <= max_nodes]):
-                function = self._cut(len(self._files) - 1, start, length)
-                if is_fit(function):
+            for start, length in cut_out(slices, max_nodes):
+                if is_fit(nodes.cut(start, length)):
                     places.append((len(self._files) - 1, start, length))
         self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
 
@@ -137,12 +172,9 @@ class Functions(Sequence[Function]):
         return len(self._places)
 
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
-        return self._cut(*self._places[index].tolist())
-
-    def _cut(self, file: int, start: int, length: int) -> Function:
-        types, values, roles, scopes = self._files[file]
-        part = slice(start, start + length)
-        return Function(types[part], values[part], roles[part], np.maximum(scopes[part] - start, -1))
+        file, start, length = self._places[index].tolist()
+        nodes: Nodes = self._files[file]
+        return nodes.cut(start, length)
 
 
 def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:
@@ -150,7 +182,7 @@ def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:
     return np.array([name in language.scope_types for name in corpus.types])
 
 
-def scopes(types: NDArray[np.int16], parents: NDArray[np.int32], opens: NDArray[np.bool_]) -> NDArray[np.int32]:
+def scopes(types: NDArray[np.integer], parents: NDArray[np.int32], opens: NDArray[np.bool_]) -> NDArray[np.int32]:
     """For each node the innermost node around it that opens a scope; for such a node, the next one out.
 
     Every node points to its parent, scopes to themselves; pointing twice as far each time, all arrive soon.
