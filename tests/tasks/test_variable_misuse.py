@@ -164,7 +164,22 @@ def by_hand():
 def test_the_loss_by_hand():
     answer, batch = by_hand()
     expected = -(math.log(0.7) + math.log(0.6)) / 2 - math.log(0.45)
-    assert loss(answer, batch).item() == pytest.approx(expected)
+    assert loss(answer, batch).mean().item() == pytest.approx(expected)
+
+
+def test_the_losses_of_parts_add_up_to_the_loss_of_the_whole():
+    answer, batch = by_hand()
+    whole = loss(answer, batch)
+    parts = [
+        loss(
+            Answer(answer.location[rows], answer.repair[rows]),
+            Batch(**{name: tensor[rows] for name, tensor in vars(batch).items()}),
+        )
+        for rows in (slice(0, 1), slice(1, 2))
+    ]
+    counts = parts[0].counts + parts[1].counts
+    assert counts.tolist() == whole.counts.tolist()
+    assert sum(part.over(counts).item() for part in parts) == pytest.approx(whole.mean().item())
 
 
 def test_the_scores_by_hand():
@@ -217,7 +232,7 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path):
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(150):
         optimizer.zero_grad()
-        loss(model(batch), batch).backward()
+        loss(model(batch), batch).mean().backward()
         optimizer.step()
     counts = Counts()
     counts.add(model(batch), batch)

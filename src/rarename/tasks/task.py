@@ -1,11 +1,41 @@
 """Task: what training and measuring need to know of one."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
+import torch
 from torch import Tensor, nn
 
 from rarename.model import ModelConfig
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A sum of means, each kept as a sum and a count: those of the parts of a batch add up to those of the whole."""
+
+    sums: Tensor  # (T,), one for each term
+    counts: Tensor  # (T,), how many each term is the mean of
+
+    def mean(self) -> Tensor:
+        """The loss, if this is the whole batch."""
+        return self.over(self.counts)
+
+    def over(self, counts: Tensor) -> Tensor:
+        """What this part contributes to the loss of a batch with these counts."""
+        return (self.sums / counts.clamp(min=1)).sum()
+
+
+class Batch(Protocol):
+    """The tensors of some examples."""
+
+    is_node: Tensor  # (B, L), what is no padding
+
+    def __len__(self) -> int:
+        """The number of examples."""
+
+    def to(self, device: torch.device) -> Self:
+        """The same on a device."""
 
 
 class Counts(Protocol):
@@ -34,12 +64,12 @@ class Task(Protocol):
         """The examples of an epoch, as batches of indexes, in an order that the seed decides."""
 
     def batch(self, indexes: list[int], epoch: int) -> Any:
-        """The tensors of a batch; `len` of it counts examples."""
+        """The `Batch` of these indexes, or of a part of them: an example does not depend on those beside it."""
 
     def measured(self, split: str, limit: int) -> Iterator[Any]:
         """The batches of a split to measure on, the same for every strategy and vocabulary size."""
 
-    def loss(self, answer: Any, batch: Any) -> Tensor:
+    def loss(self, answer: Any, batch: Any) -> Loss:
         """What training makes small."""
 
     def counts(self) -> Counts:

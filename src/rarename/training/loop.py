@@ -112,7 +112,7 @@ class Trainer:
         batch = self.task.batch(indexes, position.epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
-        loss = self.task.loss(self.model(batch), batch)
+        loss = self.task.loss(self.model(batch), batch).mean()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)

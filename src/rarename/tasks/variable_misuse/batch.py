@@ -1,7 +1,7 @@
 """Examples to padded, named tensors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -36,6 +36,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.location)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        moved = {name: value.to(device, non_blocking=True) for name, value in vars(self).items()}
+        return replace(self, **moved)
 
 
 def collate(examples: Sequence[Example], encoding: Encoding, surplus: Surplus = "error") -> Batch:

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rarename.model import ModelConfig, Transformer
+from rarename.tasks.task import Loss
 from rarename.tasks.variable_misuse.batch import Batch
 
 
@@ -37,13 +38,14 @@ class Answer:
     repair: Tensor  # (B, L)
 
 
-def loss(answer: Answer, batch: Batch) -> Tensor:
+def loss(answer: Answer, batch: Batch) -> Loss:
     """Cross entropy of the location, and the negative log of all that right repairs get, where there is a bug."""
     is_buggy = batch.location > 0
     lowest = torch.finfo(answer.repair.dtype).min / 4
     shares = answer.repair.log_softmax(dim=-1).masked_fill(~batch.is_repair, lowest)
-    of_repair = -shares.logsumexp(dim=-1)[is_buggy].sum() / is_buggy.sum().clamp(min=1)
-    return F.cross_entropy(answer.location, batch.location) + of_repair
+    of_repair = -(shares.logsumexp(dim=-1) * is_buggy).sum()
+    of_location = F.cross_entropy(answer.location, batch.location, reduction="sum")
+    return Loss(torch.stack([of_location, of_repair]), torch.stack([(batch.location >= 0).sum(), is_buggy.sum()]))
 
 
 @dataclass

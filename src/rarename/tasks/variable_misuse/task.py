@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
@@ -12,6 +12,7 @@ from rarename.errors import UnknownName
 from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
+from rarename.tasks.task import Loss
 from rarename.tasks.variable_misuse.batch import Batch, Example, collate
 from rarename.tasks.variable_misuse.examples import WAYS, Functions
 from rarename.tasks.variable_misuse.scoring import Answer, Counts, MisuseModel, loss
@@ -72,7 +73,7 @@ class MisuseTask:
             ]
             yield collate([example for pair in pairs for example in pair], self.encoding)
 
-    def loss(self, answer: Answer, batch: Batch) -> Tensor:
+    def loss(self, answer: Answer, batch: Batch) -> Loss:
         return loss(answer, batch)
 
     def counts(self) -> Counts:
