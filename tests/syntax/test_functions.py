@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarename.syntax import LANGUAGES, parse
-from rarename.syntax.functions import functions, outermost, windows
+from rarename.syntax.functions import functions, outermost, qualified_name, windows
 
 NESTED = """
 def first(a):
@@ -34,6 +34,46 @@ def test_nested_functions_are_not_taken_apart():
     traversal = parse(NESTED, "python")
     found = outermost(functions(traversal, LANGUAGES["python"]))
     assert [traversal.values[start] for start, _ in found] == ["first", "second"]
+
+
+NAMED = {
+    "python": (NESTED, ["first", "first.inner", "K.second"]),
+    "javascript": (
+        """
+        function declared(x) { return () => x; }
+        const held = (y) => y;
+        exports.given = function (z) { return z; };
+        assigned = function () {};
+        class K { method(q) { return q; } field = () => 1; }
+        (function () { var o = { key: function () {}, short() {} }; call(a.b, function () {}); })();
+        export default function () {}
+        """,
+        [
+            "declared",
+            "declared.<anonymous>",
+            "held",
+            "given",
+            "assigned",
+            "K.method",
+            "K.field",
+            "<anonymous>",
+            "key",
+            "short",
+            "<anonymous>",
+            "<anonymous>",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", NAMED)
+def test_a_function_is_named_by_what_it_is_given_to_and_stands_in(language):
+    source, expected = NAMED[language]
+    language = LANGUAGES[language]
+    traversal = parse(source, language)
+    roles = language.roles(traversal)
+    found = [qualified_name(traversal, roles, start, language) for start, _ in functions(traversal, language)]
+    assert found == expected
 
 
 @given(st.integers(0, 3000), st.integers(1, 600), st.data())

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rarename.syntax.language import Language
-from rarename.syntax.traversal import Traversal
+from rarename.syntax.traversal import Role, Traversal
+
+ANONYMOUS = "<anonymous>"
+"""The name of a function that has none."""
+
+_DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
+_BOUND = frozenset({Role.WRITE, Role.ATTRIBUTE})
 
 
 class Slice(NamedTuple):
@@ -43,6 +49,44 @@ def outermost(slices: Sequence[Slice]) -> list[Slice]:
         if not result or candidate.start >= result[-1].start + result[-1].length:
             result.append(candidate)
     return result
+
+
+def qualified_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str:
+    """The name of a function, behind those of the classes and functions around it: `Parser.read`.
+
+    A function that is born without a name has that of the variable, the method or the key that it is given to.
+    """
+    names = [_function_name(traversal, roles, node, language) or ANONYMOUS]
+    while (node := traversal.parents[node]) >= 0:
+        is_function = traversal.types[node] in language.function_types
+        look = _function_name if is_function else _own_name
+        if name := look(traversal, roles, node, language):
+            names.append(name)
+    return ".".join(reversed(names))
+
+
+def _function_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str | None:
+    if name := _own_name(traversal, roles, node, language):
+        return name
+    parent = traversal.parents[node]
+    if parent < 0:
+        return None
+    if roles[parent] in _BOUND:
+        return traversal.values[parent]
+    if traversal.types[parent] in language.naming_types and roles[node - 1] in _BOUND:
+        return traversal.values[node - 1]
+    return None
+
+
+def _own_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str | None:
+    """The name that a function or class is defined with: its value, or that of its first child."""
+    if roles[node] in _DEFINED:
+        return traversal.values[node]
+    child = node + 1
+    if child < len(traversal) and traversal.parents[child] == node and roles[child] in _DEFINED:
+        # A definition that is the first child of a block is not the block's name.
+        return None if traversal.types[child] in language.scope_types else traversal.values[child]
+    return None
 
 
 def windows(length: int, size: int = 500, stride: int = 250) -> list[Window]:

@@ -45,6 +45,10 @@ class Language:
     """The type of the node that every tree of this language begins with."""
     line_break: bytes = rb"\r\n|\r|\n"
     """What ends a line where the parser counts lines: a regular expression."""
+    comment: str = "#"
+    """What begins a comment that ends with its line."""
+    naming_types: frozenset[str] = frozenset()
+    """The node types that name a function by what stands before it: `exports.parse = function () {}`."""
 
     def decode(self, data: bytes) -> str:
         """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""

@@ -25,6 +25,16 @@ class Lines:
         """The text that a span covers."""
         return self.data[self.slice(span)].decode("utf-8")
 
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its end."""
+        stop = self._starts[number] if number < len(self._starts) else len(self.data)
+        return self.data[self._starts[number - 1] : stop].decode("utf-8").rstrip("\r\n")
+
+    def characters(self, line: int, column: int) -> int:
+        """How many characters stand on a line before a column that counts bytes."""
+        start = self._starts[line - 1]
+        return len(self.data[start : start + column].decode("utf-8"))
+
 
 def is_name(value: str | None) -> bool:
     """Whether a value is a name, dotted or not: an import's `*` and a key like `"a b"` are none.

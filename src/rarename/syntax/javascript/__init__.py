@@ -35,4 +35,6 @@ JAVASCRIPT = Language(
     root_type="Program",
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
+    comment="//",
+    naming_types=frozenset({"AssignmentExpression"}),
 )
