@@ -12,7 +12,7 @@ from rarename.errors import ParseError
 from rarename.model import ModelConfig
 from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.source import rewrite
-from rarename.tasks.variable_misuse.batch import Batch, Example, collate
+from rarename.tasks.variable_misuse.batch import MANY, RELATIONS, Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import (
     WAYS,
     Function,
@@ -20,10 +20,13 @@ from rarename.tasks.variable_misuse.examples import (
     Misuse,
     draw_anywhere,
     draw_local,
+    draw_many,
     is_fit,
     scopes,
 )
-from rarename.tasks.variable_misuse.scoring import Answer, Counts, MisuseModel, loss
+from rarename.tasks.variable_misuse.model import HEADS, PairAnswer, PointerAnswer
+from rarename.tasks.variable_misuse.scoring import Counts, loss, suspicions
+from rarename.tasks.variable_misuse.task import MisuseConfig, MisuseTask
 from rarename.vocabulary import Special, Vocabulary
 
 SOURCE = """
@@ -46,7 +49,8 @@ def function_of(text, language=PYTHON):
     found = scopes(types, np.array(tree.parents), opens)
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
-    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1))
+    parents = np.maximum(np.array(tree.parents)[part] - start, -1)
+    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1), parents)
     return function, tree, start, names
 
 
@@ -121,13 +125,14 @@ FUNCTION = Function(
     values=np.array([Special.EMPTY.rank, 7, 8, 3, 7]),
     roles=np.array([Role.NONE, Role.PARAMETER, Role.READ, Role.ATTRIBUTE, Role.READ], dtype=np.int8),
     scopes=np.zeros(5, dtype=np.int32),
+    parents=np.array([-1, 0, 0, 2, 0], dtype=np.int32),
 )
 
 
 def test_the_misuse_is_put_in_before_names_are_numbered():
     """Numbered first, the misuse of 8 at the first place would show as VAR2 before VAR1."""
     encoding = Encoding(Vocabulary(["a"]), placeholders=5)
-    batch = collate([Example(FUNCTION, None, 0), Example(FUNCTION, Misuse(1, 8), 0)], encoding)
+    batch = Collator(encoding)([Example(FUNCTION, (), 0), Example(FUNCTION, (Misuse(1, 8),), 0)])
     assert encoding.spell(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
     assert encoding.spell(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
     assert batch.location.tolist() == [0, 2]
@@ -136,8 +141,8 @@ def test_the_misuse_is_put_in_before_names_are_numbered():
 
 
 def test_shorter_functions_are_padded():
-    short = Function(FUNCTION.types[:2], FUNCTION.values[:2], FUNCTION.roles[:2], FUNCTION.scopes[:2])
-    batch = collate([Example(short, None, 0), Example(FUNCTION, None, 0)], Encoding(Vocabulary([])))
+    short = Function(*(getattr(FUNCTION, name)[:2] for name in ("types", "values", "roles", "scopes", "parents")))
+    batch = Collator(Encoding(Vocabulary([])))([Example(short, (), 0), Example(FUNCTION, (), 0)])
     assert batch.is_node.tolist() == [[True, True, False, False, False], [True] * 5]
     assert batch.values[0, 2:].tolist() == [Special.PAD] * 3
 
@@ -151,14 +156,17 @@ def by_hand():
         types=torch.zeros(2, 3, dtype=torch.long),
         values=torch.zeros(2, 3, dtype=torch.long),
         names=torch.tensor([[0, 1, 0], [0, 1, 1]]),
+        right=torch.tensor([[0, 1, 0], [0, 1, 0]]),
         is_node=torch.ones(2, 3, dtype=torch.bool),
         is_variable=torch.ones(2, 3, dtype=torch.bool),
+        is_candidate=torch.ones(2, 3, dtype=torch.bool),
+        is_wrong=torch.tensor([[False] * 3, [False, False, True]]),
         location=torch.tensor([0, 3]),
         is_repair=torch.tensor([[False] * 3, [True, False, False]]),
     )
     location = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.2, 0.1, 0.1, 0.6]]).log()
     repair = torch.tensor([[0.2, 0.3, 0.5], [0.45, 0.35, 0.2]]).log()
-    return Answer(location, repair), batch
+    return PointerAnswer(location, repair), batch
 
 
 def test_the_loss_by_hand():
@@ -172,8 +180,8 @@ def test_the_losses_of_parts_add_up_to_the_loss_of_the_whole():
     whole = loss(answer, batch)
     parts = [
         loss(
-            Answer(answer.location[rows], answer.repair[rows]),
-            Batch(**{name: tensor[rows] for name, tensor in vars(batch).items()}),
+            PointerAnswer(answer.location[rows], answer.repairs[rows]),
+            Batch(**{name: tensor[rows] for name, tensor in vars(batch).items() if tensor is not None}),
         )
         for rows in (slice(0, 1), slice(1, 2))
     ]
@@ -184,7 +192,7 @@ def test_the_losses_of_parts_add_up_to_the_loss_of_the_whole():
 
 def test_the_scores_by_hand():
     answer, batch = by_hand()
-    counts = Counts()
+    counts = Counts(vocabulary_size=1)
     counts.add(answer, batch)
     # b has 0.35 + 0.2 = 0.55 of the repair, a, which is right, 0.45: neither first nor half.
     assert counts.scores() == {
@@ -197,19 +205,151 @@ def test_the_scores_by_hand():
         "num_clean": 1,
         "num_buggy": 1,
     }
-    counts.add(Answer(answer.location, torch.tensor([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]).log()), batch)
+    counts.add(PointerAnswer(answer.location, torch.tensor([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]).log()), batch)
     assert counts.scores()["joint_accuracy_paper"] == 0.5
 
 
 def test_a_right_repair_with_less_than_half_counts_as_first_only():
     answer, batch = by_hand()
     batch = Batch(**(vars(batch) | {"names": torch.tensor([[0, 1, 0], [0, 1, 2]])}))
-    counts = Counts()
+    counts = Counts(vocabulary_size=1)
     counts.add(answer, batch)
-    assert (counts.joint, counts.joint_half) == (1, 0)
+    scores = counts.scores()
+    assert (scores["joint_accuracy"], scores["joint_accuracy_paper"]) == (1, 0)
 
 
-def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path):
+def margins(*rows):
+    """Counts of examples: (is buggy, margin of the best place over no bug, is it the right place), all repaired."""
+    batch = Batch(
+        types=torch.zeros(len(rows), 2, dtype=torch.long),
+        values=torch.zeros(len(rows), 2, dtype=torch.long),
+        names=torch.tensor([[5, 9]] * len(rows)),
+        right=torch.tensor([[9, 9]] * len(rows)),
+        is_node=torch.ones(len(rows), 2, dtype=torch.bool),
+        is_variable=torch.ones(len(rows), 2, dtype=torch.bool),
+        is_candidate=torch.ones(len(rows), 2, dtype=torch.bool),
+        is_wrong=torch.tensor([[is_buggy, False] for is_buggy, _, _ in rows]),
+        location=torch.tensor([int(is_buggy) for is_buggy, _, _ in rows]),
+        is_repair=torch.tensor([[False, is_buggy] for is_buggy, _, _ in rows]),
+    )
+    location = torch.tensor([[0.0, m, m - 1] if right else [0.0, m - 1, m] for _, m, right in rows])
+    counts = Counts(vocabulary_size=6)
+    counts.add(PointerAnswer(location, torch.tensor([[0.0, 1.0]] * len(rows))), batch)
+    return counts
+
+
+def test_scores_at_equal_false_alarms_by_hand():
+    """Twenty clean functions with margins 0.05 to 1; at 10 % two are flagged, so the bound is 0.9."""
+    clean = [(False, 0.05 * number, True) for number in range(1, 21)]
+    buggy = [(True, 0.95, True), (True, 0.89, True), (True, 2.0, False), (True, 3.0, True)]
+    counts = margins(*clean, *buggy)
+    assert counts.scores()["no_bug_accuracy"] == 0
+    assert counts.scores()["joint_accuracy"] == 0.75
+    at = counts.details()["at_false_alarms"]
+    assert at["0.1"]["false_alarms"] == pytest.approx(0.1)
+    assert at["0.1"]["joint_accuracy"] == 0.5
+    assert at["0.01"]["false_alarms"] == 0
+    assert at["0.01"]["joint_accuracy"] == 0.25
+
+
+def test_scores_by_length_and_by_rarity_by_hand():
+    counts = margins((False, -1.0, True), (True, 1.0, True), (True, -1.0, True))
+    details = counts.details()
+    # Rank 5 is in a vocabulary of 6, rank 9 is not.
+    assert details["by_rarity"]["one rare"]["num_buggy"] == 2
+    assert details["by_rarity"]["one rare"]["joint_accuracy"] == 0.5
+    assert details["by_rarity"]["both rare"]["num_buggy"] == 0
+    assert details["by_length"]["up to 25"] == counts.scores()
+    assert details["by_length"]["over 250"]["num_clean"] == 0
+
+
+# --- every place by itself, and the repair of a place -------------------------------------------------------
+
+
+def test_many_misuses_can_all_be_repaired_and_reads_alone_are_wrong():
+    function, _, _, _ = function_of(SOURCE)
+    for seed in range(100):
+        misuses = draw_many(function, np.random.default_rng(seed), 0.5)
+        names = function.values.copy()
+        for place, wrong in misuses:
+            assert function.roles[place] == Role.READ
+            assert wrong != function.values[place]
+            names[place] = wrong
+        assert len({misuse.location for misuse in misuses}) == len(misuses) >= 1
+        for place, _ in misuses:
+            assert function.values[place] in names[function.variables]
+
+
+def test_local_batches_look_at_bound_names_alone():
+    function, _, _, names = function_of("def f(a, b, c):\n    return a + b + os.sep(a)\n")
+    batch = Collator(Encoding(Vocabulary([])), is_local=True)([Example(function, (), 0)])
+    shown = [[names[int(rank)] for rank in batch.names[0][mask[0]]] for mask in (batch.is_candidate, batch.is_variable)]
+    assert sorted(shown[0]) == ["a", "a", "b"]
+    assert sorted(shown[1]) == ["a", "a", "a", "b", "b", "c"]
+
+
+def test_relations_by_hand():
+    batch = Collator(Encoding(Vocabulary([])), is_relating=True)([Example(FUNCTION, (), 0)])
+    found = {name: {tuple(pair) for pair in batch.relations[0, :, :, n].nonzero().tolist()}
+             for n, name in enumerate(RELATIONS)}  # fmt: skip
+    assert found == {
+        "same name": {(1, 4), (4, 1)},
+        "last use": {(4, 1)},
+        "next use": {(1, 4)},
+        "parent": {(1, 0), (2, 0), (3, 2), (4, 0)},
+        "child": {(0, 1), (0, 2), (2, 3), (0, 4)},
+        "sibling": {(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2)},
+    }
+
+
+def test_the_loss_of_places_judged_by_themselves_by_hand():
+    _, batch = by_hand()
+    many = {
+        "location": torch.tensor([MANY, MANY]),
+        "names": torch.tensor([[0, 1, 0], [1, 1, 0]]),
+        "right": torch.tensor([[0, 1, 0], [0, 1, 0]]),
+        "is_wrong": torch.tensor([[False] * 3, [True, False, False]]),
+        "is_candidate": torch.tensor([[True, True, False], [True, False, False]]),
+    }
+    batch = Batch(**(vars(batch) | many))
+    odds = torch.tensor([[0.25, 0.5, 9.0], [3.0, 9.0, 9.0]])
+    location = torch.cat([torch.full((2, 1), 0.7), odds.log() + 0.7], dim=1)
+    # From the first place of the second example only the third place has another name.
+    answer = PairAnswer(location, torch.zeros(2, 3, 4), torch.zeros(2, 3, 4))
+    right = [1 / 1.25, 1 / 1.5, 3 / 4]
+    assert loss(answer, batch).mean().item() == pytest.approx(-sum(math.log(share) for share in right) / 2, abs=1e-6)
+
+
+def test_a_suspicion_is_a_candidate_and_names_another_variable():
+    answer, batch = by_hand()
+    batch = Batch(**(vars(batch) | {"is_candidate": torch.tensor([[True, False, False], [False, False, False]])}))
+    found = suspicions(answer, batch)
+    assert found.place.tolist() == [0, -1]
+    assert found.repair[0] == 1
+    assert found.confidence[0] == pytest.approx(0.1)
+    assert found.confidence[1] == 0
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_epochs_with_many_misuses_come_first(corpus_folder, head):
+    corpus = Corpus(corpus_folder)
+    encoding = Encoding(corpus.vocabulary(50), corpus.types, placeholders=250)
+    config = MisuseConfig(way="local", head=head, is_relating=True, dense_epochs=1)
+    task = MisuseTask(corpus, encoding, config, batch_nodes=1_000, seed=0)
+    num = len(task.functions("train"))
+    assert task.num_examples(1.5) == num + num
+    assert sum(len(indexes) for indexes in task.batches(0)) == num
+    model = task.build(ModelConfig(32, 1, 2, 64, dropout=0.0))
+    for epoch, is_dense in ((0, True), (1, False)):
+        batch = task.batch(next(iter(task.batches(epoch))), epoch)
+        assert ((batch.location == MANY) == is_dense).all()
+        value = loss(model(batch), batch).mean()
+        assert torch.isfinite(value)
+        value.backward()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     folder = tmp_path / "src"
     bodies = ["x = a + b", "return b - a", "a.append(b)", "c = [a, b, a]", "print(a, b, c)", "del a"]
     for number, body in enumerate(bodies):
@@ -224,17 +364,18 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path):
     generator = np.random.default_rng(0)
     examples = []
     for index in range(len(functions)):
-        examples.append(Example(functions[index], None, 0))
-        examples.append(Example(functions[index], draw_local(functions[index], generator), 0))
-    batch = collate(examples, encoding)
+        examples.append(Example(functions[index], (), 0))
+        examples.append(Example(functions[index], (draw_local(functions[index], generator),), 0))
+    config = MisuseConfig(head=head, is_relating=head == "pairs")
+    batch = config.collator(encoding)(examples)
     torch.manual_seed(0)
-    model = MisuseModel(ModelConfig(32, 2, 2, 64, dropout=0.0), encoding.num_types, encoding.num_values)
+    model = config.model(ModelConfig(32, 2, 2, 64, dropout=0.0), encoding)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(150):
         optimizer.zero_grad()
         loss(model(batch), batch).mean().backward()
         optimizer.step()
-    counts = Counts()
+    counts = Counts(vocabulary_size=0)
     counts.add(model(batch), batch)
     scores = counts.scores()
     assert (scores["joint_accuracy"], scores["no_bug_accuracy"]) == (1.0, 1.0)

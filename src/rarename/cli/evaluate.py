@@ -3,11 +3,22 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
+from rarename.cli.progress import ShownProgress
 from rarename.cli.reading import write
 from rarename.files import write_text
 
 EXAMPLE = """  rarename evaluate runs/ordered --split test"""
+
+COLUMNS = {
+    "joint": "joint_accuracy",
+    "location": "location_accuracy",
+    "repair": "repair_accuracy",
+    "no bug": "no_bug_accuracy",
+    "joint*": "joint_accuracy_paper",
+    "repair*": "repair_accuracy_paper",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,16 +36,37 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    scores = evaluate(arguments.run_folder, arguments.split, arguments.corpus)
+    with ShownProgress() as progress:
+        scores = evaluate(arguments.run_folder, arguments.split, arguments.corpus, progress)
     if arguments.corpus is None:
         path = arguments.run_folder / f"scores-{arguments.split}.json"
         write_text(path, json.dumps(scores, indent=1) + "\n")
-    if arguments.format == "json":
-        write(json.dumps(scores, indent=1) + "\n")
-    else:
-        lines = [
-            f"{name:<24}{value:>10,}" if name.startswith("num_") else f"{name:<24}{100 * value:>9.2f} %"
-            for name, value in scores.items()
-        ]
-        write("\n".join(lines) + "\n")
+    write(json.dumps(scores, indent=1) + "\n" if arguments.format == "json" else describe(scores))
     return 0
+
+
+def describe(scores: dict[str, Any]) -> str:
+    """The scores as tables, in percent."""
+    lines = [_row("", [*COLUMNS, "clean", "buggy"]), _scores("all", scores), ""]
+    lines += [_scores(name, group) for name, group in scores["by_length"].items()]
+    lines += ["nodes, of the function", ""]
+    lines += [_scores(name, group) for name, group in scores["by_rarity"].items()]
+    lines += ["in the vocabulary: the wrong and the right name", ""]
+    lines.append(_row("", ["joint", "location", "joint of bugs with both names rare"]))
+    for share, group in scores["at_false_alarms"].items():
+        keys = ("joint_accuracy", "location_accuracy", "joint_accuracy_both_rare")
+        lines.append(_row(f"{100 * float(share):g} %", [f"{100 * group[key]:.1f}" for key in keys if key in group]))
+    lines += ["of the clean functions flagged, whatever the model's own bound", ""]
+    lines.append(
+        "* a repair counts from one half of the probability on, as in the paper; otherwise the likeliest counts"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _scores(name: str, group: dict[str, float]) -> str:
+    accuracies = [f"{100 * group[key]:.1f}" if key in group else "" for key in COLUMNS.values()]
+    return _row(name, [*accuracies, *(f"{group[key]:,}" if key in group else "" for key in ("num_clean", "num_buggy"))])
+
+
+def _row(name: str, cells: list[str]) -> str:
+    return f"{name:<14}" + "".join(f"{cell:>10}" for cell in cells)

@@ -47,6 +47,9 @@ class Counts(Protocol):
     def scores(self) -> dict[str, float]:
         """The scores of all that was counted."""
 
+    def details(self) -> dict[str, Any]:
+        """Scores of parts of it, and others that training need not see."""
+
 
 class Task(Protocol):
     """Examples, batches, model, loss and scores of one task, on one corpus with one encoding."""
@@ -57,8 +60,8 @@ class Task(Protocol):
     def build(self, config: ModelConfig) -> nn.Module:
         """A model of that shape, with weights drawn from torch's generator."""
 
-    def num_examples(self) -> int:
-        """Examples of one epoch."""
+    def num_examples(self, epochs: float = 1.0) -> int:
+        """Examples of so many epochs, from the first on."""
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
         """The examples of an epoch, as batches of indexes, in an order that the seed decides."""
@@ -68,6 +71,9 @@ class Task(Protocol):
 
     def measured(self, split: str, limit: int) -> Iterator[Any]:
         """The batches of a split to measure on, the same for every strategy and vocabulary size."""
+
+    def num_measured(self, split: str) -> int:
+        """How many examples a split has, about."""
 
     def loss(self, answer: Any, batch: Any) -> Loss:
         """What training makes small."""

@@ -5,15 +5,17 @@ on rank ids, before anonymization: numbered first, a placeholder out of order wo
 
 There are two ways to draw one. `paper` takes any two places that hold different variables. `local` swaps one read of a
 local name for another local name that is in scope there: what people really get wrong, and always code that compiles.
+Examples of GREAT come with their misuse, which is taken as it is.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rarename.corpus.documents import Bug
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.syntax import Language, Role, Traversal
@@ -46,6 +48,10 @@ class Function:
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
     """The node that opens the innermost scope around each node; -1 for what lies outside the function."""
+    parents: NDArray[np.int32]
+    """-1 for what lies outside the function."""
+    bug: Bug | None = None
+    """A ready-made misuse, which is in `values` already."""
 
     def __len__(self) -> int:
         return len(self.types)
@@ -53,7 +59,14 @@ class Function:
     @property
     def variables(self) -> NDArray[np.int64]:
         """The places that hold a variable."""
+        if self.bug is not None:
+            return np.array(sorted(self.bug.repair_candidates), dtype=np.int64)
         return np.nonzero(_IS_VARIABLE[self.roles])[0]
+
+    @property
+    def bindings(self) -> NDArray[np.int64]:
+        """The places that bind a name: parameters, and what is assigned to."""
+        return np.nonzero((self.roles == Role.WRITE) | (self.roles == Role.PARAMETER))[0]
 
 
 def is_fit(function: Function) -> bool:
@@ -80,22 +93,37 @@ def draw_anywhere(function: Function, generator: np.random.Generator) -> Misuse 
 
 def draw_local(function: Function, generator: np.random.Generator) -> Misuse | None:
     """A read of a local name that stands elsewhere too, replaced by another local name in scope."""
-    values, roles = function.values, function.roles
-    is_binding = (roles == Role.WRITE) | (roles == Role.PARAMETER)
-    bindings = np.nonzero(is_binding)[0]
-    reads = np.nonzero(roles == Role.READ)[0]
-    places = function.variables
-    _, inverse, counts = np.unique(values[places], return_inverse=True, return_counts=True)
-    often = values[places[counts[inverse] >= 2]]
-    reads = reads[np.isin(values[reads], values[bindings]) & np.isin(values[reads], often)]
+    return next(iter(_draw_locals(function, generator, 1)), None)
+
+
+def draw_many(function: Function, generator: np.random.Generator, share: float) -> tuple[Misuse, ...]:
+    """Misuses like those of `draw_local` at about this share of the reads of local names, at least one if any can be.
+
+    Every misused name still stands somewhere, so that each can be repaired.
+    """
+    num_reads = int(np.isin(function.values[function.roles == Role.READ], function.values[function.bindings]).sum())
+    return tuple(_draw_locals(function, generator, max(1, int(generator.binomial(num_reads, share)))))
+
+
+def _draw_locals(function: Function, generator: np.random.Generator, limit: int) -> Iterator[Misuse]:
+    values, bindings = function.values, function.bindings
+    reads = np.nonzero(function.roles == Role.READ)[0]
+    reads = reads[np.isin(values[reads], values[bindings])]
+    names, counts = np.unique(values[function.variables], return_counts=True)
+    left = dict(zip(names.tolist(), counts.tolist(), strict=True))
     for location in generator.permutation(reads).tolist():
-        around = _scopes_around(function, location)
-        visible = bindings[np.isin(function.scopes[bindings], around)]
-        names = np.unique(values[visible])
-        names = names[names != values[location]]
-        if len(names):
-            return Misuse(location, int(generator.choice(names)))
-    return None
+        right = int(values[location])
+        if left[right] < 2:
+            continue
+        visible = bindings[np.isin(function.scopes[bindings], _scopes_around(function, location))]
+        others = np.unique(values[visible])
+        others = others[others != right]
+        if len(others):
+            left[right] -= 1
+            yield Misuse(location, int(generator.choice(others)))
+            limit -= 1
+            if not limit:
+                return
 
 
 def _scopes_around(function: Function, place: int) -> list[int]:
@@ -124,6 +152,7 @@ class Nodes(NamedTuple):
     values: NDArray[np.int64]
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
+    parents: NDArray[np.int32]
 
     @classmethod
     def of(cls, traversal: Traversal, language: Language, encoding: Encoding) -> "Nodes":
@@ -131,36 +160,45 @@ class Nodes(NamedTuple):
         values, _ = encoding.values.ranks(traversal.values)
         opens = np.array([name in language.scope_types for name in traversal.types])
         nodes = np.arange(len(traversal), dtype=np.int32)  # the types that `opens` speaks of: each node has its own
+        parents = np.array(traversal.parents, dtype=np.int32)
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(language.roles(traversal), dtype=np.int8),
-            scopes=scopes(nodes, np.array(traversal.parents, dtype=np.int32), opens),
+            scopes=scopes(nodes, parents, opens),
+            parents=parents,
         )
 
     def cut(self, start: int, length: int) -> Function:
         """One function."""
         part = slice(start, start + length)
-        scopes = np.maximum(self.scopes[part] - start, -1)
-        return Function(self.types[part], self.values[part], self.roles[part], scopes)
+        scopes, parents = np.maximum(self.scopes[part] - start, -1), np.maximum(self.parents[part] - start, -1)
+        return Function(self.types[part], self.values[part], self.roles[part], scopes, parents)
 
 
 class Functions(Sequence[Function]):
-    """The functions of a split that are fit for the task, by index."""
+    """The functions of a split that are fit for the task, by index; those of GREAT are taken whole, as they come."""
 
     def __init__(self, corpus: Corpus, split: str, ranking: NDArray[np.int64], max_nodes: int = MAX_NODES) -> None:
         self._files: list[Nodes] = []
+        self._bugs: dict[int, Bug] = {}
         places: list[tuple[int, int, int]] = []
         opens = _scope_types(corpus)
-        for file in corpus.split(split):
+        for number, file in enumerate(corpus.split(split)):
             values = np.where(file.values >= 0, ranking[file.values], file.values)
             found = scopes(file.types, file.parents, opens)
-            nodes = Nodes(file.types, values, file.roles, found)
+            nodes = Nodes(file.types, values, file.roles, found, file.parents)
             self._files.append(nodes)
+            if file.bug is not None:
+                # The few published bugs whose right name stands nowhere else cannot be repaired by pointing.
+                if len(file.types) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
+                    places.append((number, 0, len(file.types)))
+                    self._bugs[number] = file.bug
+                continue
             slices = [Slice(*pair) for pair in file.functions.tolist()]
             for start, length in cut_out(slices, max_nodes):
                 if is_fit(nodes.cut(start, length)):
-                    places.append((len(self._files) - 1, start, length))
+                    places.append((number, start, length))
         self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
 
     @property
@@ -173,8 +211,8 @@ class Functions(Sequence[Function]):
 
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
         file, start, length = self._places[index].tolist()
-        nodes: Nodes = self._files[file]
-        return nodes.cut(start, length)
+        function: Function = self._files[file].cut(start, length)
+        return replace(function, bug=self._bugs[file]) if file in self._bugs else function
 
 
 def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:

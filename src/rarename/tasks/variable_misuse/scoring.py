@@ -1,103 +1,172 @@
-"""Model, loss and scores of variable misuse (paper, section 4.1; Hellendoorn et al. 2020)."""
+"""Loss and scores of variable misuse (paper, section 4.1; Hellendoorn et al. 2020), and what an answer says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from numpy.typing import NDArray
+from torch import Tensor
 
-from rarename.model import ModelConfig, Transformer
 from rarename.tasks.task import Loss
-from rarename.tasks.variable_misuse.batch import Batch
+from rarename.tasks.variable_misuse.batch import MANY, Batch
+from rarename.tasks.variable_misuse.model import Answer, lowest
 
+FALSE_ALARMS = (0.005, 0.01, 0.05, 0.1)
+"""Shares of clean functions flagged at which answers are compared: the no-bug logit trades one for the other."""
 
-class MisuseModel(nn.Module):
-    """A Transformer with two pointers over the nodes: where it is wrong, and where the right name stands."""
+LENGTHS = (25, 50, 100, 150, 250)
+"""Groups of functions by their number of nodes: up to so many each, and longer."""
 
-    def __init__(self, config: ModelConfig, num_types: int, num_values: int) -> None:
-        super().__init__()
-        self.transformer = Transformer(config, num_types, num_values)
-        self.pointers = nn.Linear(config.width, 2)
-        self.no_bug = nn.Parameter(torch.zeros(1))
-
-    def forward(self, batch: Batch) -> "Answer":
-        """Point at the location and at the repair."""
-        states = self.transformer(batch.types, batch.values, batch.is_node)
-        location, repair = self.pointers(states).unbind(dim=-1)  # (B, L) each
-        lowest = torch.finfo(location.dtype).min / 4
-        location = location.masked_fill(~batch.is_node, lowest)
-        location = torch.cat([self.no_bug.expand(len(batch), 1), location], dim=1)
-        return Answer(location, repair.masked_fill(~batch.is_variable, lowest))
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the model says, as logits."""
-
-    location: Tensor  # (B, 1 + L), the first of them for no bug
-    repair: Tensor  # (B, L)
+RARITIES = ("both frequent", "one rare", "both rare")
+"""Groups of bugs by the two names involved. With both rare, `standard` reads the same with the bug and without it."""
 
 
 def loss(answer: Answer, batch: Batch) -> Loss:
-    """Cross entropy of the location, and the negative log of all that right repairs get, where there is a bug."""
-    is_buggy = batch.location > 0
-    lowest = torch.finfo(answer.repair.dtype).min / 4
-    shares = answer.repair.log_softmax(dim=-1).masked_fill(~batch.is_repair, lowest)
-    of_repair = -(shares.logsumexp(dim=-1) * is_buggy).sum()
-    of_location = F.cross_entropy(answer.location, batch.location, reduction="sum")
-    return Loss(torch.stack([of_location, of_repair]), torch.stack([(batch.location >= 0).sum(), is_buggy.sum()]))
+    """Cross entropy of the location, and the negative log of all that right repairs get, where there is a bug.
+
+    Where each place is judged by itself, the location has a binary cross entropy for each candidate. Its logit over
+    that of no bug then is the log odds that the place is wrong, as it is in the softmax of the other examples.
+    """
+    is_one = batch.location != MANY
+    of_location = F.cross_entropy(answer.location[is_one], batch.location[is_one], reduction="sum")
+    is_judged = batch.is_candidate & ~is_one[:, None]
+    odds = (answer.location[:, 1:] - answer.location[:, :1])[is_judged]
+    of_places = F.binary_cross_entropy_with_logits(odds, batch.is_wrong[is_judged].to(odds.dtype), reduction="sum")
+    rows, places = batch.is_wrong.nonzero(as_tuple=True)
+    shares = answer.repair(rows, places, batch).log_softmax(dim=-1)  # (N, L)
+    holds_right = batch.is_variable[rows] & (batch.names[rows] == batch.right[rows, places][:, None])
+    is_repair = torch.where(is_one[rows, None], batch.is_repair[rows], holds_right)
+    of_repair = -shares.masked_fill(~is_repair, lowest(shares)).logsumexp(dim=-1).sum()
+    counts = torch.stack([is_one.sum(), (~is_one).sum(), torch.tensor(len(rows), device=rows.device)])
+    return Loss(torch.stack([of_location, of_places, of_repair]), counts)
+
+
+@dataclass(frozen=True)
+class Suspicions:
+    """For each example the most suspicious place, and what should stand there."""
+
+    place: Tensor  # (B,), -1 where nothing can be wrong
+    repair: Tensor  # (B,), a place that holds the suggested variable
+    confidence: Tensor  # (B,), the probability that the place is wrong and the suggestion right
+
+
+def suspicions(answer: Answer, batch: Batch) -> Suspicions:
+    """The most suspicious place of each example, however little suspicious it is."""
+    is_candidate = batch.is_candidate & batch.is_variable
+    probabilities = answer.location.softmax(dim=1)[:, 1:].masked_fill(~is_candidate, -1.0)
+    of_place, place = probabilities.max(dim=1)
+    rows = torch.arange(len(batch), device=place.device)
+    names = batch.names
+    is_other = batch.is_variable & (names != names.gather(1, place[:, None]))
+    logits = answer.repair(rows, place, batch)
+    shares = logits.masked_fill(~is_other, lowest(logits)).softmax(dim=1)
+    repair, of_repair = likeliest_variable(shares, names, is_other)
+    is_possible = is_candidate.any(dim=1) & is_other.any(dim=1)
+    return Suspicions(place.masked_fill(~is_possible, -1), repair, of_place.clamp(min=0) * of_repair * is_possible)
+
+
+def likeliest_variable(probabilities: Tensor, names: Tensor, is_variable: Tensor) -> tuple[Tensor, Tensor]:
+    """For each example a place of the variable whose places have most probability together, and that probability."""
+    same = (names[:, :, None] == names[:, None, :]) & is_variable[:, None, :]  # (B, L, L)
+    of_variable = (same * probabilities[:, None, :]).sum(dim=2)
+    best, place = of_variable.masked_fill(~is_variable, -1.0).max(dim=1)
+    return place, best.clamp(min=0)
+
+
+Table = dict[str, NDArray[Any]]
+"""A row for each example."""
 
 
 @dataclass
 class Counts:
-    """What adds up over batches to the scores."""
+    """What was answered for each example; adds up over batches to the scores."""
 
-    clean: int = 0
-    no_bug: int = 0
-    """Clean functions in which no bug is seen."""
-    buggy: int = 0
-    located: int = 0
-    repaired: int = 0
-    """The right variable has more of the repair's probability than any other."""
-    repaired_half: int = 0
-    """The right variable has at least half of it: what the paper counts."""
-    joint: int = 0
-    """Located and repaired."""
-    joint_half: int = 0
+    vocabulary_size: int
+    """Names of this rank or beyond are rare, whether the strategy shows them or not."""
+    columns: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
     def add(self, answer: Answer, batch: Batch) -> None:
-        """Count a batch."""
+        """Judge a batch."""
         is_buggy = batch.location > 0
-        is_located = answer.location.argmax(dim=1) == batch.location
-        probabilities = answer.repair.softmax(dim=1)
-        is_half = (probabilities * batch.is_repair).sum(dim=1) >= 0.5
-        is_first = batch.is_repair.gather(1, likeliest_variable(probabilities, batch)[:, None])[:, 0]
-        self.clean += int((~is_buggy).sum())
-        self.no_bug += int((is_located & ~is_buggy).sum())
-        self.buggy += int(is_buggy.sum())
-        self.located += int((is_located & is_buggy).sum())
-        self.repaired += int((is_first & is_buggy).sum())
-        self.repaired_half += int((is_half & is_buggy).sum())
-        self.joint += int((is_located & is_first & is_buggy).sum())
-        self.joint_half += int((is_located & is_half & is_buggy).sum())
+        place = (batch.location - 1).clamp(min=0)
+        rows = torch.arange(len(batch), device=place.device)
+        best, pointed = answer.location[:, 1:].max(dim=1)
+        shares = answer.repair(rows, place, batch).softmax(dim=1)
+        first, _ = likeliest_variable(shares, batch.names, batch.is_variable)
+        wrong, right = batch.names[rows, place], batch.right[rows, place]
+        judged = {
+            "is_buggy": is_buggy,
+            "length": batch.is_node.sum(dim=1),
+            "margin": best - answer.location[:, 0],
+            "is_located": is_buggy & (pointed == place),
+            "is_repaired": is_buggy & batch.is_repair.gather(1, first[:, None])[:, 0],
+            "is_half": is_buggy & ((shares * batch.is_repair).sum(dim=1) >= 0.5),
+            "num_rare": (wrong >= self.vocabulary_size).long() + (right >= self.vocabulary_size),
+        }
+        for name, column in judged.items():
+            self.columns.setdefault(name, []).append(column.detach().cpu().numpy())
 
     def scores(self) -> dict[str, float]:
         """Accuracies, with the counts behind them. Those named `paper` count a repair from one half on."""
-        buggy, clean = max(1, self.buggy), max(1, self.clean)
+        table = self._table()
+        return _of_clean(table) | _of_buggy(table)
+
+    def details(self) -> dict[str, Any]:
+        """Scores by length, by rarity of the names, and at equal shares of false alarms."""
+        table = self._table()
+        groups = np.searchsorted(LENGTHS, table["length"])
+        lengths = [f"up to {longest}" for longest in LENGTHS] + [f"over {LENGTHS[-1]}"]
+        by_length = {name: _rows(table, groups == number) for number, name in enumerate(lengths)}
+        by_rarity = {name: _rows(table, table["num_rare"] == number) for number, name in enumerate(RARITIES)}
         return {
-            "joint_accuracy": self.joint / buggy,
-            "location_accuracy": self.located / buggy,
-            "repair_accuracy": self.repaired / buggy,
-            "no_bug_accuracy": self.no_bug / clean,
-            "joint_accuracy_paper": self.joint_half / buggy,
-            "repair_accuracy_paper": self.repaired_half / buggy,
-            "num_clean": self.clean,
-            "num_buggy": self.buggy,
+            "by_length": {name: _of_clean(rows) | _of_buggy(rows) for name, rows in by_length.items()},
+            "by_rarity": {name: _of_buggy(rows) for name, rows in by_rarity.items()},
+            "at_false_alarms": {f"{share:g}": _at_false_alarms(table, share) for share in FALSE_ALARMS},
         }
 
+    def _table(self) -> Table:
+        return {name: np.concatenate(parts) for name, parts in self.columns.items()}
 
-def likeliest_variable(probabilities: Tensor, batch: Batch) -> Tensor:
-    """For each example a place of the variable whose places have most probability together: (B,)."""
-    same = (batch.names[:, :, None] == batch.names[:, None, :]) & batch.is_variable[:, None, :]  # (B, L, L)
-    of_variable = (same * probabilities[:, None, :]).sum(dim=2).masked_fill(~batch.is_variable, -1.0)
-    return of_variable.argmax(dim=1)
+
+def _rows(table: Table, is_kept: NDArray[np.bool_]) -> Table:
+    return {name: column[is_kept] for name, column in table.items()}
+
+
+def _of_clean(table: Table) -> dict[str, float]:
+    clean = _rows(table, ~table["is_buggy"])
+    return {"no_bug_accuracy": _share(clean["margin"] <= 0), "num_clean": len(clean["margin"])}
+
+
+def _of_buggy(table: Table) -> dict[str, float]:
+    buggy = _rows(table, table["is_buggy"])
+    is_located = buggy["is_located"] & (buggy["margin"] > 0)
+    return {
+        "joint_accuracy": _share(is_located & buggy["is_repaired"]),
+        "location_accuracy": _share(is_located),
+        "repair_accuracy": _share(buggy["is_repaired"]),
+        "joint_accuracy_paper": _share(is_located & buggy["is_half"]),
+        "repair_accuracy_paper": _share(buggy["is_half"]),
+        "num_buggy": len(is_located),
+    }
+
+
+def _at_false_alarms(table: Table, share: float) -> dict[str, float]:
+    """The scores if the no-bug logit were such that this share of the clean functions is flagged, and no more."""
+    clean = np.sort(table["margin"][~table["is_buggy"]])[::-1]
+    if not len(clean):
+        return {}
+    threshold = float(clean[min(len(clean) - 1, int(share * len(clean)))])
+    moved = table | {"margin": table["margin"] - threshold}
+    both_rare = _rows(moved, moved["num_rare"] == len(RARITIES) - 1)
+    return {
+        "false_alarms": 1 - _of_clean(moved)["no_bug_accuracy"],
+        "joint_accuracy": _of_buggy(moved)["joint_accuracy"],
+        "location_accuracy": _of_buggy(moved)["location_accuracy"],
+        "joint_accuracy_both_rare": _of_buggy(both_rare)["joint_accuracy"],
+    }
+
+
+def _share(claims: NDArray[np.bool_]) -> float:
+    return float(claims.mean()) if len(claims) else 0.0

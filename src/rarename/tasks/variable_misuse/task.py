@@ -1,6 +1,7 @@
 """Variable misuse as a task for training: which examples, in which order."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -13,9 +14,10 @@ from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
 from rarename.tasks.task import Loss
-from rarename.tasks.variable_misuse.batch import Batch, Example, collate
-from rarename.tasks.variable_misuse.examples import WAYS, Functions
-from rarename.tasks.variable_misuse.scoring import Answer, Counts, MisuseModel, loss
+from rarename.tasks.variable_misuse.batch import RELATIONS, Batch, Collator, Example
+from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many
+from rarename.tasks.variable_misuse.model import Answer, MisuseModel
+from rarename.tasks.variable_misuse.scoring import Counts, loss
 
 HIDDEN = frozenset({Role.STRING, Role.REGEXP})
 """Literals that every strategy replaces by a stand-in."""
@@ -30,39 +32,71 @@ _MEASURED_SEED = 20_210_606
 """Misuses of validation and test are drawn once: every cell of a table is measured on the same examples."""
 
 
+@dataclass(frozen=True)
+class MisuseConfig:
+    """What is asked."""
+
+    way: str = "paper"
+    """How misuses are drawn: a key of `examples.WAYS`."""
+    max_nodes: int = 250
+    """Longer functions are left out."""
+    head: str = "pointers"
+    """How the model points: a key of `model.HEADS`. `pairs` looks at reads of local names alone."""
+    is_relating: bool = False
+    """Tell attention which nodes have the same name, which are parent and child, and so on."""
+    dense_epochs: int = 0
+    """Epochs at the start in which a function has many misuses at once, and each place is judged by itself."""
+    dense_share: float = 0.15
+    """The share of the reads of local names that is wrong then."""
+
+    def __post_init__(self) -> None:
+        if self.way not in WAYS:
+            raise UnknownName("way to make a misuse", self.way, WAYS)
+
+    def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
+        """A model for this, with weights drawn from torch's generator."""
+        relations = len(RELATIONS) if self.is_relating else 0
+        return MisuseModel(config, encoding.num_types, encoding.num_values, self.head, relations)
+
+    def collator(self, encoding: Encoding) -> Collator:
+        """What makes its batches."""
+        return Collator(encoding, is_local=self.head == "pairs", is_relating=self.is_relating)
+
+
 class MisuseTask:
     """The functions of a corpus, each once clean and once with a misuse in an epoch."""
 
     best = "joint_accuracy"
 
-    def __init__(
-        self, corpus: Corpus, encoding: Encoding, way: str, max_nodes: int, batch_nodes: int, seed: int
-    ) -> None:
-        if way not in WAYS:
-            raise UnknownName("way to make a misuse", way, WAYS)
-        self.encoding, self.way, self.batch_nodes, self.seed = encoding, way, batch_nodes, seed
+    def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, batch_nodes: int, seed: int) -> None:
+        self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
+        self.collate = config.collator(encoding)
         ranking = corpus.ranking(*COUNTED)
-        self.functions = cache(lambda split: Functions(corpus, split, ranking, max_nodes))
+        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes))
 
     def build(self, config: ModelConfig) -> nn.Module:
-        return MisuseModel(config, self.encoding.num_types, self.encoding.num_values)
+        return self.config.model(config, self.encoding)
 
-    def num_examples(self) -> int:
-        return 2 * len(self.functions("train"))
+    def num_examples(self, epochs: float = 1.0) -> int:
+        dense = min(epochs, self.config.dense_epochs)
+        return round((dense + 2 * (epochs - dense)) * len(self.functions("train")))
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
         generator = np.random.default_rng([self.seed, epoch])
-        # A function takes twice its room: it comes with and without its misuse.
-        return batches(2 * self.functions("train").lengths, self.batch_nodes, generator)
+        # A function takes twice its room if it comes with and without its misuse.
+        times = 1 if self._is_dense(epoch) else 2
+        return batches(times * self.functions("train").lengths, self.batch_nodes, generator)
 
     def batch(self, indexes: list[int], epoch: int) -> Batch:
         functions = self.functions("train")
+        if self._is_dense(epoch):
+            return self.collate([self._dense(functions, index, epoch) for index in indexes])
         examples = [
             example
             for index in indexes
             for example in self._pair(functions, index, [self.seed, index, epoch % BUGS_PER_FUNCTION], [epoch])
         ]
-        return collate(examples, self.encoding)
+        return self.collate(examples)
 
     def measured(self, split: str, limit: int = 0) -> Iterator[Batch]:
         functions = self.functions(split)
@@ -71,19 +105,33 @@ class MisuseTask:
             pairs = [
                 self._pair(functions, int(chosen[index]), [_MEASURED_SEED, int(chosen[index])], []) for index in batch
             ]
-            yield collate([example for pair in pairs for example in pair], self.encoding)
+            yield self.collate([example for pair in pairs for example in pair])
+
+    def num_measured(self, split: str) -> int:
+        return 2 * len(self.functions(split))
 
     def loss(self, answer: Answer, batch: Batch) -> Loss:
         return loss(answer, batch)
 
     def counts(self) -> Counts:
-        return Counts()
+        return Counts(len(self.encoding.values))
+
+    def _is_dense(self, epoch: int) -> bool:
+        return epoch < self.config.dense_epochs
+
+    def _dense(self, functions: Functions, index: int, epoch: int) -> Example:
+        """A function with many misuses, others in each epoch."""
+        function, generator = functions[index], np.random.default_rng([self.seed, index, epoch, 2])
+        misuses = draw_many(function, generator, self.config.dense_share)
+        return Example(function, misuses, int(generator.integers(2**63)), is_dense=True)
 
     def _pair(self, functions: Functions, index: int, seed: list[int], more: list[int]) -> list[Example]:
         """A function, clean and with a misuse. The misuse follows from `seed`, the placeholders also from `more`."""
         function = functions[index]
-        misuse = WAYS[self.way](function, np.random.default_rng(seed))
         clean, buggy = np.random.default_rng([*seed, 1, *more]).integers(2**63, size=2).tolist()
-        pair = [Example(function, None, clean)]
+        if function.bug is not None:  # it has come with a misuse, or clean, as it is
+            return [Example(function, (), clean)]
+        misuse = WAYS[self.config.way](function, np.random.default_rng(seed))
+        pair = [Example(function, (), clean)]
         # Not every function has a place for a misuse of every way.
-        return pair if misuse is None else [*pair, Example(function, misuse, buggy)]
+        return pair if misuse is None else [*pair, Example(function, (misuse,), buggy)]
