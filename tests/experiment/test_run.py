@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from rarename.cli.main import main
+from rarename.corpus import Corpus
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import build
@@ -108,7 +109,8 @@ def test_the_best_weights_are_kept_and_can_be_evaluated(setting, undisturbed):
 
 
 def test_the_setting_is_saved_with_the_run(setting, undisturbed):
-    assert experiments.read(undisturbed / "experiment.toml") == setting
+    saved = experiments.read(undisturbed / "experiment.toml")
+    assert saved == dataclasses.replace(setting, corpus_digest=Corpus(setting.corpus).digest())
 
 
 def test_commands(setting, undisturbed, capfd):
@@ -158,7 +160,7 @@ def test_a_setting_that_does_not_fit_the_corpus_says_so(corpus_folder, tmp_path,
     [
         ("huge", {}, UnknownName, "no preset 'huge'; choose one of paper, small, tiny"),
         ("tiny", {"model.widht": 3}, UsageError, "no setting 'model.widht'; choose one of model.width"),
-        ("tiny", {"colour": 3}, UsageError, "no setting 'colour'; choose one of corpus, seed"),
+        ("tiny", {"colour": 3}, UsageError, "no setting 'colour'; choose one of corpus, corpus_digest, seed"),
         ("tiny", {"model": 3}, UsageError, "model is a table of settings, not 3"),
         ("tiny", {"model.width": "wide"}, UsageError, "model.width is 'wide'; expected int"),
         ("tiny", {"training.schedule": "x"}, UnknownName, "no schedule 'x'; choose one of constant, linear, cosine"),

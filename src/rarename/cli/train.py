@@ -3,9 +3,13 @@
 import argparse
 import json
 import math
+import signal
 import sys
 import tomllib
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from rarename.anonymize import STRATEGIES
@@ -14,7 +18,9 @@ from rarename.errors import UsageError
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --run runs/ordered --preset tiny --vocabulary-size 100
-If it is interrupted, --resume goes on where it stopped, and ends as if nothing had happened."""
+If it is interrupted, --resume goes on where it stopped, and ends as if nothing had happened.
+Several processes, on processors or graphics cards:
+  torchrun --nproc-per-node 4 -m -- rarename train misuse --corpus corpora/stdlib --run runs/ordered"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument("--time-limit", type=float, metavar="MINUTES", help="stop after so long; --resume goes on")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of torch (default: its own choice)")
+    parser.add_argument("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -39,31 +46,63 @@ def run(arguments: argparse.Namespace) -> int:
     import torch
 
     from rarename.experiment import experiment as experiments
+    from rarename.experiment import tensorboard
     from rarename.experiment.run import train
+    from rarename.training.loop import Outcome
+    from rarename.training.processes import started
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    experiment = experiments.build(arguments.corpus, arguments.preset, _settings(arguments))
-    limit = math.inf if arguments.time_limit is None else 60 * arguments.time_limit
-    tell = _tell_json if arguments.format == "json" else _Told()
-    try:
-        is_done = train(experiment, arguments.run, resume=arguments.resume, time_limit=limit, tell=tell)
-    except KeyboardInterrupt:
-        print("rarename train: interrupted; the same command with --resume goes on", file=sys.stderr)
-        return 130
-    if not is_done:
-        print("rarename train: the time is up; the same command with --resume goes on", file=sys.stderr)
-    return 0
+    with ExitStack() as stack:
+        processes = stack.enter_context(started())
+        experiment = processes.by_first(
+            lambda: experiments.build(arguments.corpus, arguments.preset, _settings(arguments))
+        )
+        tells: list[Callable[[dict[str, Any]], None]] = [_tell_json]
+        if arguments.format == "text":
+            tells = [stack.enter_context(_Shown())]
+        if arguments.tensorboard:
+            processes.by_first(tensorboard.check_installed)
+            tells.append(stack.enter_context(closing(tensorboard.Curves(arguments.run))))
+        interrupt = stack.enter_context(_Interrupt(can_insist=processes.count == 1))
+
+        def tell(told: dict[str, Any]) -> None:
+            for each in tells:
+                each(told)
+
+        try:
+            outcome = train(
+                experiment,
+                arguments.run,
+                resume=arguments.resume,
+                time_limit=math.inf if arguments.time_limit is None else 60 * arguments.time_limit,
+                tell=tell,
+                is_interrupted=interrupt,
+                processes=processes,
+            )
+        except KeyboardInterrupt:
+            outcome, interrupt.is_asked = Outcome.INTERRUPTED, True
+    if outcome is Outcome.FINISHED:
+        text = f"finished; the best weights are in {arguments.run}"
+    elif outcome is Outcome.EARLY:
+        text = (
+            f"stopped early, after {experiment.training.patience} validations without a better score; "
+            f"the best weights are in {arguments.run}"
+        )
+    else:
+        text = "interrupted" if interrupt.is_asked else "the time is up"
+        text += "; the same command with --resume goes on"
+    if processes.is_first:
+        print(f"rarename train: {text}", file=sys.stderr)
+    return 130 if interrupt.is_asked and not outcome else 0
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    if arguments.config:
-        try:
-            settings |= tomllib.loads(arguments.config.read_text(encoding="utf-8"))
-        except (OSError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"{arguments.config} cannot be read: {error}") from error
-    settings.pop("corpus", None)
+    from rarename.experiment.experiment import read_settings
+
+    settings = read_settings(arguments.config) if arguments.config else {}
+    for key in ("version", "corpus", "corpus_digest"):
+        settings.pop(key, None)
     for text in arguments.set:
         key, equals, value = text.partition("=")
         if not equals:
@@ -80,27 +119,91 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     return settings | {key: value for key, value in given.items() if value is not None}
 
 
+class _Interrupt:
+    """Ctrl-C: once training runs, its step is ended and the state saved. Before that, and the second time, all stops.
+
+    torchrun passes on what the terminal has sent to all processes already: there, a second time is no insisting.
+    """
+
+    def __init__(self, can_insist: bool) -> None:
+        self.is_asked = self._is_training = False
+        self._can_insist = can_insist
+        self._before: Any = None
+
+    def __enter__(self) -> "_Interrupt":
+        self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def __call__(self) -> bool:
+        self._is_training = True
+        return self.is_asked
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_training or (self.is_asked and self._can_insist):
+            raise KeyboardInterrupt
+        self.is_asked = True
+
+
 def _tell_json(told: dict[str, Any]) -> None:
     write(json.dumps(told) + "\n")
 
 
-class _Told:
-    """A line that is written over on a terminal; only validations elsewhere."""
+class _Shown:
+    """A bar on a terminal, with a line above it for each validation; only these lines elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        console = Console(stderr=True)
+        self._bar = (
+            Progress(
+                BarColumn(),
+                TextColumn("{task.percentage:3.0f} %  {task.description}"),
+                console=console,
+                refresh_per_second=2,
+            )
+            if console.is_terminal
+            else None
+        )
+        self._task: Any = None
+        self._scores = ""
+
+    def __enter__(self) -> "_Shown":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
 
     def __call__(self, told: dict[str, Any]) -> None:
-        is_terminal = sys.stderr.isatty()
-        if "validation" not in told and not is_terminal:
-            return
-        left = told["seconds_left"]
+        scores = _scores(told["validation"]) if "validation" in told else ""
         line = (
             f"{told['examples']:>9,} examples  loss {told['loss']:.3f}  {told['examples_per_second']:.0f} examples/s  "
-            f"{told['nodes_per_second']:,.0f} nodes/s  {left // 60:.0f} min {left % 60:.0f} s left"
+            f"{told['nodes_per_second']:,.0f} nodes/s"
         )
-        if "validation" in told:
-            scores = told["validation"]
-            line += (
-                f"  joint {100 * scores['joint_accuracy']:.1f}  location {100 * scores['location_accuracy']:.1f}  "
-                f"repair {100 * scores['repair_accuracy']:.1f}  no bug {100 * scores['no_bug_accuracy']:.1f}"
-            )
-        end = "\n" if "validation" in told else ""
-        print(f"\r\x1b[K{line}" if is_terminal else line, end=end if is_terminal else "\n", file=sys.stderr, flush=True)
+        if self._bar:
+            if self._task is None:
+                self._bar.start()
+                self._task = self._bar.add_task("", total=told["total_examples"])
+            if scores:
+                self._bar.console.print(f"{line}  {scores}", markup=False, highlight=False, soft_wrap=True)
+            self._scores = scores or self._scores
+            text = f"{line}  {_time(told['seconds_left'])} left  {self._scores}"
+            self._bar.update(self._task, completed=told["examples"], description=text)
+        elif scores:
+            print(f"{line}  {_time(told['seconds_left'])} left  {scores}", file=sys.stderr, flush=True)
+
+
+def _scores(scores: dict[str, float]) -> str:
+    names = ("joint", "location", "repair", "no_bug")
+    return "  ".join(f"{name.replace('_', ' ')} {100 * scores[f'{name}_accuracy']:.1f}" for name in names)
+
+
+def _time(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

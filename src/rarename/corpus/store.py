@@ -12,6 +12,7 @@ flat integer array with offsets: what training wants, and what polars, DuckDB an
 `docs/corpus-format.md` describes every column.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,6 +120,13 @@ class Corpus:
     def language(self) -> Language:
         """The language of all files."""
         return language_named(self.manifest["language"])
+
+    def digest(self) -> str:
+        """Tells a corpus from others, and from what stood in its folder before; the content itself is not read."""
+        text = (self.path / MANIFEST).read_text(encoding="utf-8")
+        for path in sorted(self.path.glob("*.arrow")):
+            text += f"{path.name} {path.stat().st_size}\n"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def split(self, name: str) -> Split:
         """The files of a split: "train", "validation" or "test"."""

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rarename.errors import UnknownName, UsageError
+from rarename.errors import RunError, UnknownName, UsageError
 from rarename.files import write_text
 from rarename.model import ModelConfig
+from rarename.tasks.variable_misuse.task import MisuseConfig
 from rarename.training.loop import TrainingConfig
+
+VERSION = 1
+"""Of `experiment.toml`; another one means that the same words no longer mean the same training."""
 
 
 @dataclass(frozen=True)
@@ -25,25 +29,17 @@ class EncodingConfig:
 
 
 @dataclass(frozen=True)
-class TaskConfig:
-    """What is asked."""
-
-    way: str = "paper"
-    """How misuses are drawn: a key of `variable_misuse.examples.WAYS`."""
-    max_nodes: int = 250
-    """Longer functions are left out."""
-
-
-@dataclass(frozen=True)
 class Experiment:
     """All that a run depends on, besides the code: running it again repeats the run."""
 
     corpus: str
     """The folder of the corpus."""
+    corpus_digest: str = ""
+    """Tells whether the corpus is still the one that the run began with; the run sets it."""
     seed: int = 0
     """Of the weights, the order of the examples, the misuses, and the placeholders drawn at random."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
-    task: TaskConfig = field(default_factory=TaskConfig)
+    task: MisuseConfig = field(default_factory=MisuseConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
@@ -83,20 +79,37 @@ def build(corpus: str, preset: str, settings: dict[str, Any]) -> Experiment:
 
 
 def read(path: Path) -> Experiment:
-    """Read what `write` wrote."""
+    """Read what `write` wrote. Nothing may be missing: the default of today need not be what was trained with."""
+    settings = dict(_flattened(read_settings(path)))
+    known = {"version", *dict(_flattened(dataclasses.asdict(Experiment(""))))}
+    if wrong := [f"has no {key}" for key in sorted(known - settings.keys())] + [
+        f"has {key}, which this version does not know" for key in sorted(settings.keys() - known)
+    ]:
+        raise RunError(f"{path} was written by another version of rarename: it {', '.join(wrong)}; {_WAY_OUT}")
+    del settings["version"]
+    experiment: Experiment = _from_flat(Experiment, settings, "")
+    return experiment
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Some or all settings, as they stand in a file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    experiment: Experiment = _from_flat(Experiment, dict(_flattened(content)), "")
-    return experiment
+    if (version := content.get("version", VERSION)) != VERSION:
+        raise RunError(f"{path} is of version {version!r}; this rarename reads version {VERSION}; {_WAY_OUT}")
+    return content
+
+
+_WAY_OUT = "use the rarename that made it, or train again with this one"
 
 
 def write(experiment: Experiment, path: Path) -> None:
     """Write an experiment as TOML."""
     tables = dataclasses.asdict(experiment)
     plain = {key: value for key, value in tables.items() if not isinstance(value, dict)}
-    lines = [f"{key} = {_spelt(value)}" for key, value in plain.items()]
+    lines = [f"version = {VERSION}", *(f"{key} = {_spelt(value)}" for key, value in plain.items())]
     for name, table in tables.items():
         if isinstance(table, dict):
             lines += ["", f"[{name}]", *(f"{key} = {_spelt(value)}" for key, value in table.items())]
@@ -147,6 +160,16 @@ def _checked(value: Any, kind: Any, name: str) -> Any:
     if type(value) is not kind:
         raise UsageError(f"{name} is {value!r}; expected {kind.__name__}")
     return value
+
+
+def differences(experiment: Experiment, other: Experiment) -> list[str]:
+    """The settings in which two experiments differ.
+
+    >>> differences(Experiment("a"), Experiment("a", seed=3))
+    ['seed (0, not 3)']
+    """
+    ours, others = (dict(_flattened(dataclasses.asdict(each))) for each in (experiment, other))
+    return [f"{key} ({value!r}, not {others[key]!r})" for key, value in ours.items() if value != others[key]]
 
 
 def replace_corpus(experiment: Experiment, corpus: str) -> Experiment:

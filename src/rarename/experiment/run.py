@@ -9,6 +9,7 @@ run/
 └── scores-test.json      what `rarename evaluate` measured
 """
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,20 @@ from typing import Any
 
 import torch
 
+from rarename.corpus.progress import Progress, Silence
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import Experiment
+from rarename.tasks.variable_misuse.model import MisuseModel
 from rarename.tasks.variable_misuse.task import COUNTED, HIDDEN, MisuseTask
-from rarename.training.loop import Trainer, measure, read_tensors
+from rarename.training.loop import WEIGHTS as WEIGHTS
+from rarename.training.loop import Outcome, Trainer, measure
+from rarename.training.processes import Processes, choose_device
+from rarename.training.state import read_tensors
 
-SETTING, ENCODING, WEIGHTS, STATE = "experiment.toml", "encoding.json", "weights.safetensors", "state.safetensors"
+SETTING, ENCODING = "experiment.toml", "encoding.json"
 
 
 def train(
@@ -34,39 +40,78 @@ def train(
     resume: bool = False,
     time_limit: float = math.inf,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-) -> bool:
-    """Train, or go on training; returns whether the end was reached."""
+    is_interrupted: Callable[[], bool] = lambda: False,
+    processes: Processes | None = None,
+) -> Outcome:
+    """Train, or go on training; what comes of it is true if there is nothing left to do."""
+    processes = processes or Processes(device=choose_device())
+    processes.by_first(lambda: _begin(experiment, folder, resume))
+    task = _task(experiment, Encoding.load(folder / ENCODING))
+    if not task.num_examples():
+        raise UsageError(f"{experiment.corpus} has nothing to learn from: no function in training fits the task")
+    torch.manual_seed(experiment.seed)
+    trainer = Trainer(task, task.build(experiment.model), experiment.training, folder, experiment.seed, processes)
+    trainer.load()
+    return trainer.run(time_limit, tell, is_interrupted)
+
+
+def _begin(experiment: Experiment, folder: Path, resume: bool) -> None:
+    """Make the folder of a run, or see that the one that is there is what was asked for."""
+    experiment = dataclasses.replace(experiment, corpus_digest=Corpus(experiment.corpus).digest())
     if (folder / SETTING).exists():
         if not resume:
             raise RunError(f"{folder} holds a run already; say --resume to go on with it, or choose another folder")
-        if experiments.read(folder / SETTING) != experiment:
-            raise RunError(f"{folder} holds a run with other settings; choose another folder")
-    elif folder.exists() and any(folder.iterdir()):
+        saved = experiments.read(folder / SETTING)
+        unlike = experiments.differences(dataclasses.replace(saved, corpus_digest=experiment.corpus_digest), experiment)
+        if unlike:
+            raise RunError(f"{folder} holds a run with other settings: {', '.join(unlike)}; choose another folder")
+        _check_digest(saved, folder)
+    elif folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):
         raise RunError(f"{folder} exists and is no run; choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    task = _task(experiment, make_encoding(experiment))
-    experiments.write(experiment, folder / SETTING)
-    task.encoding.save(folder / ENCODING)
-    torch.manual_seed(experiment.seed)
-    trainer = Trainer(task, task.build(experiment.model), experiment.training, folder)
-    if (folder / STATE).exists():
-        trainer.load()
-    return trainer.run(time_limit, tell)
+    for left_over in folder.glob(".*.part"):
+        left_over.unlink()  # of a process that was killed while it wrote
+    if not (folder / ENCODING).exists():
+        encoding = make_encoding(experiment)
+        folder.mkdir(parents=True, exist_ok=True)
+        experiments.write(experiment, folder / SETTING)
+        encoding.save(folder / ENCODING)
 
 
-def evaluate(folder: Path, split: str = "test", corpus: str | None = None) -> dict[str, float]:
+def _check_digest(experiment: Experiment, folder: Path) -> None:
+    if Corpus(experiment.corpus).digest() != experiment.corpus_digest:
+        raise RunError(
+            f"{experiment.corpus} is not the corpus any more that {folder} was begun with; prepare that one again, or "
+            "train a new run on this one"
+        )
+
+
+def evaluate(
+    folder: Path, split: str = "test", corpus: str | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
     """The scores of a run's best weights on a split of its corpus, or of another corpus."""
     experiment = load_experiment(folder)
-    if corpus is not None:
+    encoding = Encoding.load(folder / ENCODING)
+    if corpus is None:
+        _check_digest(experiment, folder)
+    else:
         experiment = experiments.replace_corpus(experiment, corpus)
-    task = _task(experiment, Encoding.load(folder / ENCODING))
-    model = task.build(experiment.model)
+    task = _task(experiment, encoding)
+    model = load_model(folder, experiment, encoding).to(choose_device())
+    progress = progress or Silence()
+    progress.stage("evaluating", task.num_measured(split))
+    counts = measure(task, model, split, tell=progress.advance)
+    return counts.scores() | counts.details()
+
+
+def load_model(folder: Path, experiment: Experiment, encoding: Encoding) -> MisuseModel:
+    """The model of a run, with its best weights."""
+    model = experiment.task.model(experiment.model, encoding)
     tensors, _ = read_tensors(folder / WEIGHTS)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise RunError(f"{folder / WEIGHTS} does not fit {folder / SETTING}: {error}") from error
-    return measure(task, model, split)
+    return model
 
 
 def load_experiment(folder: Path) -> Experiment:
@@ -97,13 +142,12 @@ def _task(experiment: Experiment, encoding: Encoding) -> MisuseTask:
     corpus = Corpus(experiment.corpus)
     if list(corpus.types) != list(encoding.types):
         raise RunError(
-            f"{experiment.corpus} has other node types than the run was trained with; use the run's own corpus"
+            f"{experiment.corpus}, a corpus of {corpus.language.name}, has other node types than the run was trained "
+            "with; use the run's own corpus"
         )
-    return MisuseTask(
-        corpus,
-        encoding,
-        experiment.task.way,
-        experiment.task.max_nodes,
-        experiment.training.batch_nodes,
-        experiment.seed,
-    )
+    if list(corpus.vocabulary(len(encoding.values), *COUNTED)) != list(encoding.values):
+        raise RunError(
+            f"{experiment.corpus} ranks names in another order than the corpus that the run was trained with; use "
+            "the run's own corpus"
+        )
+    return MisuseTask(corpus, encoding, experiment.task, experiment.training.batch_nodes, experiment.seed)

@@ -1,21 +1,27 @@
 """Weights from batches: one loop, and a state that can be saved and taken up again, bit for bit."""
 
+import dataclasses
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from rarename.errors import RunError, UnknownName
-from rarename.files import replacing, write_text
-from rarename.tasks.task import Task
+from rarename.files import write_text
+from rarename.tasks.task import Counts, Task
+from rarename.training.processes import Processes
+from rarename.training.state import read_tensors as read_tensors
+from rarename.training.state import words_for_failure, write_tensors
+
+WEIGHTS, STATE, METRICS = "weights.safetensors", "state.safetensors", "metrics.jsonl"
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda done: 1.0,
@@ -45,17 +51,34 @@ class TrainingConfig:
     """Examples between two looks at the validation split."""
     validation_functions: int = 2_000
     """How many of its functions are looked at then."""
+    patience: int = 0
+    """So many looks without a better score end training early; 0 lets it go on to the end."""
     save_every: float = 60.0
     """Seconds between two saved states."""
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise UnknownName("schedule", self.schedule, SCHEDULES)
+        if self.patience < 0 or self.validate_every < 1:
+            raise ValueError("patience must be at least 0 and validate_every at least 1")
+
+
+class Outcome(Enum):
+    """How training ended; true if there is nothing left to do."""
+
+    FINISHED = "finished"
+    EARLY = "stopped early"
+    """No better score for as long as the setting has patience."""
+    INTERRUPTED = "interrupted"
+    """By the time limit or by the user; it can go on."""
+
+    def __bool__(self) -> bool:
+        return self is not Outcome.INTERRUPTED
 
 
 @dataclass
 class Position:
-    """How far training is."""
+    """How far training is: all of it is saved, and besides the times it is the same in every process."""
 
     epoch: int = 0
     batch: int = 0
@@ -63,97 +86,163 @@ class Position:
     step: int = 0
     examples: int = 0
     nodes: int = 0
+    places: int = 0
+    """Nodes and padding."""
     seconds: float = 0.0
+    waiting: float = 0.0
+    """Of these seconds, those in which batches were made."""
     best: float = -1.0
+    stale: int = 0
+    """Looks at the validation split since the best."""
     next_validation: int = 0
 
 
 class Trainer:
     """The training of one model, in a folder that holds its state."""
 
-    def __init__(self, task: Task, model: nn.Module, config: TrainingConfig, folder: Path) -> None:
-        self.task, self.model, self.config, self.folder = task, model, config, folder
+    def __init__(
+        self,
+        task: Task,
+        model: nn.Module,
+        config: TrainingConfig,
+        folder: Path,
+        seed: int = 0,
+        processes: Processes = Processes(),  # noqa: B008, frozen
+    ) -> None:
+        self.task, self.config, self.folder, self.seed, self.processes = task, config, folder, seed, processes
+        self.model = model.to(processes.device)
         self.position = Position(next_validation=config.validate_every)
-        self.total = max(1, round(config.epochs * task.num_examples()))
+        self.total = max(1, task.num_examples(config.epochs))
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
         )
+        self.running = torch.full((), math.nan, device=processes.device)
+        """The loss of the last steps, the last one weighing most."""
+        self._can_mix = processes.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
-    def run(self, time_limit: float = math.inf, tell: Callable[[dict[str, Any]], None] = lambda _: None) -> bool:
-        """Train to the end, or until the time is up; returns whether the end was reached."""
+    @property
+    def outcome(self) -> Outcome | None:
+        """Whether training is over, and how."""
+        if self.position.examples >= self.total:
+            return Outcome.FINISHED
+        return Outcome.EARLY if 0 < self.config.patience <= self.position.stale else None
+
+    def run(
+        self,
+        time_limit: float = math.inf,
+        tell: Callable[[dict[str, Any]], None] = lambda _: None,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ) -> Outcome:
+        """Train to the end, or until the time is up or somebody interrupts; only the first process tells."""
         position, began = self.position, time.monotonic()
         saved, before = began, position.seconds
-        running: Tensor | None = None
+        if self.outcome:
+            return self.outcome
         self.model.train()
-        while position.examples < self.total:
-            for number, indexes in enumerate(self.task.batches(position.epoch)):
-                if number < position.batch:
-                    continue
-                loss = self._step(indexes)
-                running = loss if running is None else 0.98 * running + 0.02 * loss
-                position.batch += 1
-                now = time.monotonic()
-                position.seconds = before + now - began
-                if position.step % 20 == 0:
-                    tell(self._progress(float(running)))
-                is_done = position.examples >= self.total
-                if is_done or position.examples >= position.next_validation:
-                    self._validate(float(running), tell)
-                if is_done or now - began > time_limit or now - saved > self.config.save_every:
-                    self.save()
-                    saved = now
-                if is_done or now - began > time_limit:
-                    return is_done
-            position.epoch, position.batch = position.epoch + 1, 0
-        return True
+        for indexes in self._coming():
+            now = time.monotonic()
+            # The processes do not read the same time: what one of them wants, all do, after the same step.
+            wishes = (is_interrupted() or now - began > time_limit, now - saved > self.config.save_every)
+            must_stop, must_save = self._step(indexes, wishes)
+            position.seconds = before + time.monotonic() - began
+            if position.step % 20 == 0 and self.processes.is_first:
+                tell(self._progress())
+            if position.examples >= min(self.total, position.next_validation):
+                self._validate(tell)
+            if self.outcome or must_stop or must_save:
+                self.save()
+                saved = time.monotonic()
+            if self.outcome or must_stop:
+                return self.outcome or Outcome.INTERRUPTED
+        raise AssertionError("epochs do not end")
 
-    def _step(self, indexes: list[int]) -> Tensor:
+    def _coming(self) -> Iterator[list[int]]:
+        """The batches from here on, epoch after epoch."""
         position = self.position
-        batch = self.task.batch(indexes, position.epoch)
+        while True:
+            for number, indexes in enumerate(self.task.batches(position.epoch)):
+                if number >= position.batch:
+                    yield indexes
+            position.epoch, position.batch = position.epoch + 1, 0
+
+    def _step(self, indexes: list[int], wishes: tuple[bool, bool]) -> list[bool]:
+        """Learn from a batch; returns what any of the processes wishes."""
+        position, processes = self.position, self.processes
+        share = processes.share(indexes)
+        # A process without a share works on that of another, and counts it as nothing: fewer cases, no time lost.
+        weight = 1 if share else 0
+        began = time.monotonic()
+        batch = self.task.batch(share or indexes[:1], position.epoch)
+        position.waiting += time.monotonic() - began
+        numbers = [weight * len(batch), weight * int(batch.is_node.sum()), weight * batch.is_node.numel(), *wishes]
+        batch = batch.to(processes.device)
+        # Dropout is drawn from the step's own seed, so no state of a generator needs to be saved for each process.
+        torch.manual_seed(int(np.random.SeedSequence([self.seed, position.step, processes.rank]).generate_state(1)[0]))
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
-        loss = self.task.loss(self.model(batch), batch).mean()
+        with torch.autocast(processes.device.type, torch.bfloat16, enabled=self._can_mix):
+            loss = self.task.loss(self.model(batch), batch)
+        part = weight * loss.over(processes.add_up(weight * loss.counts))
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        part.backward()  # type: ignore[no-untyped-call]
+        whole = processes.add_gradients(self.model, part.detach())
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
+        self.running = torch.where(self.running.isnan(), whole, 0.98 * self.running + 0.02 * whole)
+        examples, nodes, places, *wanted = processes.add_up(torch.tensor(numbers, dtype=torch.float64)).tolist()
         position.step += 1
-        position.examples += len(batch)
-        position.nodes += int(batch.is_node.sum())
-        return loss.detach()
+        position.batch += 1
+        position.examples += int(examples)
+        position.nodes += int(nodes)
+        position.places += int(places)
+        return [wish > 0 for wish in wanted]
 
     def _learning_rate(self) -> float:
         config, position = self.config, self.position
         warm = min(1.0, (position.step + 1) / config.warmup) if config.warmup else 1.0
         return config.learning_rate * warm * SCHEDULES[config.schedule](position.examples / self.total)
 
-    def _progress(self, loss: float) -> dict[str, Any]:
+    def _progress(self) -> dict[str, Any]:
         position = self.position
-        rate = position.examples / max(1e-9, position.seconds)
+        seconds = max(1e-9, position.seconds)
+        rate = position.examples / seconds
         return {
             "examples": position.examples,
+            "total_examples": self.total,
             "epoch": position.epoch,
             "step": position.step,
-            "loss": loss,
+            "loss": float(self.running),
+            "learning_rate": self._learning_rate(),
             "seconds": position.seconds,
             "examples_per_second": rate,
-            "nodes_per_second": position.nodes / max(1e-9, position.seconds),
+            "nodes_per_second": position.nodes / seconds,
             "seconds_left": max(0, self.total - position.examples) / max(1e-9, rate),
+            "waiting": position.waiting / seconds,
+            "padding": 1 - position.nodes / max(1, position.places),
         }
 
-    def _validate(self, loss: float, tell: Callable[[dict[str, Any]], None]) -> None:
+    def _validate(self, tell: Callable[[dict[str, Any]], None]) -> None:
         """Look at the validation split, and keep the weights if they are the best."""
-        position = self.position
+        position, config = self.position, self.config
         while position.next_validation <= position.examples:
-            position.next_validation += self.config.validate_every
-        scores = measure(self.task, self.model, "validation", self.config.validation_functions)
-        told = self._progress(loss) | {"validation": scores}
-        if scores[self.task.best] > position.best:
-            position.best = scores[self.task.best]
-            save_weights(self.model, self.folder / "weights.safetensors")
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told) + "\n")
-        tell(told)
+            position.next_validation += config.validate_every
+        # The first process looks alone; the scores of parts of a split need not add up, and it is a short look.
+        scores = self.processes.by_first(
+            lambda: measure(self.task, self.model, "validation", config.validation_functions).scores()
+        )
+        is_better = scores[self.task.best] > position.best
+        position.stale = 0 if is_better else position.stale + 1
+        position.best = max(position.best, scores[self.task.best])
+        told = self._progress() | {"validation": scores}
+
+        def write() -> None:
+            if is_better:
+                write_tensors(self.folder / WEIGHTS, self.model.state_dict())
+            with words_for_failure(self.folder / METRICS), (self.folder / METRICS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(told) + "\n")
+            tell(told)
+
+        self.processes.by_first(write)
 
     def save(self) -> None:
         """Write all that is needed to go on."""
@@ -161,57 +250,71 @@ class Trainer:
         for name, parameter in self.model.named_parameters():
             for key, value in self.optimizer.state[parameter].items():
                 tensors[f"optimizer.{name}.{key}"] = value
-        tensors["generator"] = torch.get_rng_state()
+        tensors["running"] = self.running
         position = {f"position.{key}": repr(value) for key, value in vars(self.position).items()}
-        with replacing(self.folder / "state.safetensors") as path:
-            save_file(tensors, path, metadata=position)
+        self.processes.by_first(lambda: write_tensors(self.folder / STATE, tensors, position))
 
     def load(self) -> None:
-        """Take up what `save` wrote."""
-        path = self.folder / "state.safetensors"
-        tensors, metadata = read_tensors(path)
+        """Take up what `save` wrote; without it, begin anew."""
+        self.processes.by_first(self._load)  # what is wrong with the file is told once
+        if not self.processes.is_first:
+            self._load()
+
+    def _load(self) -> None:
+        path = self.folder / STATE
+        if path.exists():
+            tensors, metadata = read_tensors(path)
+            try:
+                self._take_up(tensors, metadata)
+            except (KeyError, ValueError, RuntimeError) as error:
+                raise RunError(
+                    f"{path} does not fit this version of rarename or the run's settings ({error}); go on with the "
+                    "version that began the run, or begin it anew in another folder"
+                ) from error
+        if self.processes.is_first:
+            self._forget_later_metrics()
+
+    def _take_up(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+        device = self.processes.device
         self.model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
         for name, parameter in self.model.named_parameters():
             prefix = f"optimizer.{name}."
-            self.optimizer.state[parameter] = {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}
-        torch.set_rng_state(tensors["generator"])
-        for key, kind in (("epoch", int), ("batch", int), ("step", int), ("examples", int), ("nodes", int),
-                          ("seconds", float), ("best", float), ("next_validation", int)):  # fmt: skip
-            setattr(self.position, key, kind(metadata[f"position.{key}"]))
-        self._forget_later_metrics()
+            state = {k[len(prefix) :]: v.to(device) for k, v in tensors.items() if k.startswith(prefix)}
+            if state:  # a parameter that was never used has none
+                self.optimizer.state[parameter] = state
+        self.running = tensors["running"].to(device)
+        for entry in dataclasses.fields(Position):
+            kind: Any = entry.type
+            setattr(self.position, entry.name, kind(metadata[f"position.{entry.name}"]))
 
     def _forget_later_metrics(self) -> None:
-        """Drop what was measured after the state was saved: it will be measured again."""
-        path = self.folder / "metrics.jsonl"
+        """Drop what was measured after the state was saved: it will be measured again. A line may be torn."""
+        path = self.folder / METRICS
         if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if json.loads(line)["examples"] <= self.position.examples]
+            kept = []
+            for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+                try:
+                    is_later = json.loads(line)["examples"] > self.position.examples
+                except ValueError:
+                    break
+                if is_later or not line.endswith("\n"):
+                    break
+                kept.append(line)
             write_text(path, "".join(kept))
 
 
-def measure(task: Task, model: nn.Module, split: str, limit: int = 0) -> dict[str, float]:
-    """The scores of a model on a split, or on so many of its examples."""
+def measure(
+    task: Task, model: nn.Module, split: str, limit: int = 0, tell: Callable[[int], None] = lambda _: None
+) -> Counts:
+    """What a model answers on a split, or on so many of its examples; `tell` hears how many were added."""
     counts = task.counts()
     was_training = model.training
+    device = next(model.parameters()).device
     model.eval()
     with torch.inference_mode():
         for batch in task.measured(split, limit):
-            counts.add(model(batch), batch)
+            moved = batch.to(device)
+            counts.add(model(moved), moved)
+            tell(len(batch))
     model.train(was_training)
-    return counts.scores()
-
-
-def save_weights(model: nn.Module, path: Path) -> None:
-    """Write a model's weights, whole or not at all."""
-    with replacing(path) as temporary:
-        save_file(model.state_dict(), temporary)
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file, and what is written beside them."""
-    try:
-        tensors = load_file(path)
-        with safe_open(path, framework="pt") as file:
-            return tensors, dict(file.metadata() or {})
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} is missing or damaged: {error}") from error
+    return counts
