@@ -27,3 +27,42 @@ def corpus_folder(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("corpora") / "ten"
     prepare(folder, [str(projects)], PrepareSettings("python"))
     return folder
+
+
+SMALL = {
+    "encoding.vocabulary_size": 40,
+    "encoding.placeholders": 80,
+    "task.max_nodes": 80,
+    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16},
+    "training": {"epochs": 0.3, "batch_nodes": 1000, "validate_every": 300, "validation_functions": 20},
+}
+"""A model that is trained within seconds: what it says is of no worth, but it says it."""
+
+
+@pytest.fixture(scope="session")
+def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on Python. Tests that change it must copy it first."""
+    from rarename.experiment.experiment import build
+    from rarename.experiment.run import train
+
+    folder = tmp_path_factory.mktemp("runs") / "python"
+    assert train(build(str(corpus_folder), "tiny", SMALL), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on JavaScript, of functions that are nearly the same."""
+    from rarename.corpus import PrepareSettings, prepare
+    from rarename.experiment.experiment import build
+    from rarename.experiment.run import train
+
+    place = tmp_path_factory.mktemp("javascript")
+    for number in range(30):
+        project = place / "projects" / f"p{number}"
+        project.mkdir(parents=True)
+        source = f"function f{number}(a, b, limit) {{ var sum{number} = a + b; return sum{number} > limit ? a : b; }}\n"
+        (project / "index.js").write_text(source)
+    prepare(place / "corpus", [str(place / "projects")], PrepareSettings("javascript", keep_near_duplicates=True))
+    assert train(build(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
+    return place / "run"

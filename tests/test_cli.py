@@ -1,6 +1,7 @@
 """The commands, end to end: what they print, and their exit codes."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -269,3 +270,104 @@ def test_inspect_of_no_corpus(run, tmp_path):
         2,
         f"rarename inspect: {tmp_path} is no corpus (it has no manifest.json); make one with `rarename prepare`\n",
     )
+
+
+MISUSED = "def area(width, height):\n    return width * width\n"
+
+
+@pytest.fixture
+def checked(run, python_run, tmp_path, monkeypatch):
+    """Call `check` in a folder that holds one file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "box.py").write_text(MISUSED)
+    return lambda *words: run("check", *words, "--model", python_run)
+
+
+def test_check_lists_every_function_at_confidence_0(checked):
+    code, out, err = checked("box.py", "--min-confidence", 0)
+    finding, summary = out.splitlines()
+    assert code == 1
+    assert re.fullmatch(
+        r"box\.py:[12]:\d+: RN001 '\w+' may be misused here; '\w+' fits better \(0\.\d\d\) \[area\]", finding
+    )
+    assert (summary, err) == ("1 finding in 1 function, 1 file", "")
+
+
+def test_check_finds_nothing_at_confidence_1(checked):
+    assert checked("box.py", "--min-confidence", 1) == (0, "0 findings in 1 function, 1 file\n", "")
+
+
+def test_check_as_json_sarif_and_github(checked):
+    content = json.loads(checked(".", "--min-confidence", 0, "--format", "json")[1])
+    [finding] = content["findings"]
+    assert (finding["path"], finding["function"], content["summary"]["min_confidence"]) == ("box.py", "area", 0)
+    sarif = json.loads(checked(".", "--min-confidence", 0, "--format", "sarif")[1])
+    assert sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == finding["line"]
+    code, out, err = checked(".", "--min-confidence", 0, "--format", "github")
+    assert code == 1
+    assert out.startswith(f"::warning file=box.py,line={finding['line']},") and out.count("\n") == 1
+    assert err == "1 finding in 1 function, 1 file\n"
+
+
+def test_check_goes_on_after_what_it_cannot_read(checked, tmp_path):
+    (tmp_path / "bad.py").write_text("x = 1\ndef f(:\n")
+    code, out, err = checked(".", "--min-confidence", 0)
+    assert code == 1
+    assert out.splitlines()[-1] == "1 finding in 1 function, 1 file; 1 skipped (1 syntax error)"
+    assert err == "bad.py:2: skipped: syntax error: invalid syntax\n"
+
+
+def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, out, err = checked("empty")
+    assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
+    assert err == (
+        "empty: skipped: no files to check: none ends in .py, .pyw\n"
+        "rarename check: there was no file that could be checked\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere"], "nowhere: there is no such file or folder"),
+        (["box.py", "--min-confidence", "2"], "--min-confidence is 2.0; expected a number from 0 to 1"),
+        (["box.py", "--min-confidence", "nan"], "--min-confidence is nan; expected a number from 0 to 1"),
+        (["-"], "standard input has no name to tell the language from; say --language"),
+        (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
+        (["box.py", "--model", "."], ". is no run (it has no experiment.toml); make one with `rarename train`"),
+    ],
+)
+def test_check_that_cannot_be_done_is_exit_2(checked, words, message):
+    assert checked(*words) == (2, "", f"rarename check: {message}\n")
+
+
+def test_check_without_a_model(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("rarename.assist.models.files", lambda _: tmp_path)
+    (tmp_path / "box.py").write_text(MISUSED)
+    code, _, err = run("check", tmp_path / "box.py")
+    assert code == 2
+    assert err.startswith("rarename check: there is no model for python inside the package; train one")
+
+
+def test_check_without_torch_says_what_to_install(figure):
+    code = (
+        "import sys; sys.modules['torch'] = None; import rarename.cli.main as m;"
+        f"sys.exit(m.main(['check', {str(figure)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "rarename check: needs torch; install it with rarename[train]\n")
+
+
+def test_check_reads_standard_input(python_run):
+    words = ["check", "-", "--language", "python", "--model", python_run, "--min-confidence", "0"]
+    done = subprocess.run([sys.executable, "-m", "rarename", *words], input=MISUSED, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("<stdin>:")
+
+
+def test_check_bears_a_closed_pipe(python_run, projects):
+    command = f"{sys.executable} -m rarename check {projects} --model {python_run} --min-confidence 0 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr

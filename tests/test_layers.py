@@ -24,7 +24,20 @@ MAY_IMPORT = {
     "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
     "experiment": {"corpus", "encoding", "errors", "files", "model", "tasks", "training"},
-    "cli": {"", "anonymize", "corpus", "encoding", "errors", "experiment", "files", "rename", "syntax", "vocabulary"},
+    "assist": {"", "corpus", "encoding", "errors", "experiment", "syntax", "tasks", "training"},
+    "cli": {
+        "",
+        "anonymize",
+        "assist",
+        "corpus",
+        "encoding",
+        "errors",
+        "experiment",
+        "files",
+        "rename",
+        "syntax",
+        "vocabulary",
+    },
 }
 """What each part of the package may import of the others; "" is the package itself."""
 
@@ -70,7 +83,7 @@ def test_every_part_has_its_rule():
 def test_nothing_heavy_is_imported_before_it_is_needed():
     """`rarename --help` and a pipeline that anonymizes pay for neither torch nor Arrow."""
     code = (
-        "import sys, rarename, rarename.cli.main, rarename.cli.anonymize;"
+        "import sys, rarename, rarename.cli.main, rarename.cli.anonymize, rarename.cli.check;"
         "print(*{'torch', 'pyarrow', 'rich'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,9 +19,9 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class ShownProgress:
-    """Shows the stages of long work; tells what `corpus.prepare.Progress` asks for."""
+    """Shows the stages of long work, a bar not before it has taken so many seconds; a `corpus.progress.Progress`."""
 
-    def __init__(self) -> None:
+    def __init__(self, after: float = 0.0) -> None:
         console = Console(stderr=True)
         self._bar = (
             RichProgress(
@@ -36,6 +36,7 @@ class ShownProgress:
             if console.is_terminal
             else None
         )
+        self._after, self._is_shown = after, False
         self._task: TaskID | None = None
         self._title, self._total, self._done = "", 0, 0
         self._began = self._told = time.monotonic()
@@ -47,14 +48,15 @@ class ShownProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar:
-            self._bar.stop()
+            if self._is_shown:
+                self._bar.stop()
         else:
             self._tell(is_end=True)
 
     def stage(self, title: str, total: int) -> None:
         if self._bar:
-            self._bar.start()  # not before there is something to show: it starts a thread
             self._task = self._bar.add_task(title, total=total)
+            self._show()
             return
         self._tell(is_end=True)
         self._title, self._total, self._done = title, total, 0
@@ -63,6 +65,7 @@ class ShownProgress:
     def advance(self, steps: int = 1) -> None:
         if self._bar and self._task is not None:
             self._bar.advance(self._task, steps)
+            self._show()
             return
         self._done += steps
         if time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
@@ -73,6 +76,12 @@ class ShownProgress:
             self._bar.console.print(text, markup=False, highlight=False)
         else:
             print(text, file=sys.stderr)
+
+    def _show(self) -> None:
+        """Start the bar, not before there is something to show: it starts a thread."""
+        if self._bar and not self._is_shown and time.monotonic() - self._began >= self._after:
+            self._bar.start()
+            self._is_shown = True
 
     def _tell(self, is_end: bool) -> None:
         if not self._title:

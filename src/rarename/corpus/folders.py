@@ -20,9 +20,10 @@ from rarename.corpus.paths import (
 )
 
 FOLDER_LEFT_OUT = "folder left out"
+HIDDEN, COMPILED = "hidden", "compiled code"
 
 _PROJECT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
-_LEFT_OUT = {"node_modules": "installed packages", "__pycache__": "compiled code"}
+_LEFT_OUT = {"node_modules": "installed packages", "__pycache__": COMPILED}
 _STDLIB_LEFT_OUT = {
     "site-packages": "installed packages",
     "dist-packages": "installed packages",
@@ -128,7 +129,7 @@ class FolderSource(Source):
 
     def _reason_to_leave_out(self, folder: str) -> str:
         if folder.startswith("."):
-            return "hidden"
+            return HIDDEN
         if self.origin.kind == "stdlib" and folder in _STDLIB_LEFT_OUT:
             return _STDLIB_LEFT_OUT[folder]
         return _LEFT_OUT.get(folder, "")

@@ -1,0 +1,23 @@
+"""What a programmer uses: a trained model on source text, with answers in the text's own names.
+
+Reading order: findings (what is said), files (what is read), models (what is asked), check, formats.
+"""
+
+from rarename.assist.check import MAX_NODES_CHECKED, Checker
+from rarename.assist.files import Files, SourceFile
+from rarename.assist.findings import CODE, Finding, Report, Skipped
+from rarename.assist.models import Model, load_model, packaged
+
+__all__ = [
+    "CODE",
+    "MAX_NODES_CHECKED",
+    "Checker",
+    "Files",
+    "Finding",
+    "Model",
+    "Report",
+    "Skipped",
+    "SourceFile",
+    "load_model",
+    "packaged",
+]

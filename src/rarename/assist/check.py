@@ -1,0 +1,257 @@
+"""Check: source text to findings.
+
+A text is parsed, its functions are cut out, and each becomes the tensors that it would have become in training:
+`examples.Nodes` and the batches are the same there and here. Functions of many files are looked at together,
+those of like length side by side.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rarename.assist.files import CHECKED, Files, SourceFile
+from rarename.assist.findings import Finding, Report, Skipped, is_silenced
+from rarename.assist.models import Model, load_model, packaged
+from rarename.corpus.progress import Progress, Silence
+from rarename.corpus.shards import is_minified
+from rarename.errors import ParseError, UsageError
+from rarename.syntax import Language, Role, Traversal, language_named
+from rarename.syntax.functions import functions, qualified_name
+from rarename.syntax.source import Lines, is_name
+from rarename.tasks.batches import batches
+from rarename.tasks.variable_misuse.examples import Function, Nodes, cut_out
+
+MAX_NODES_CHECKED = 2_000
+"""Longer functions are not checked as a whole, but the functions inside them are. Attention takes the square of it."""
+
+POOL_NODES = 50_000
+"""So many nodes wait until functions of like length are put side by side."""
+
+BATCH_NODES = 2_000
+"""So many nodes are looked at together, padding included."""
+
+TEXT = "<text>"
+"""The path of a text that comes from no file."""
+
+
+class Checker:
+    """Finds variable misuses with trained models, one for each language.
+
+    >>> Checker.load().check("def area(width, height):\\n    return width * width\\n", "python")  # doctest: +SKIP
+    [Finding(path='<text>', line=2, column=20, end_line=2, end_column=25, function='area', name='width', …)]
+    """
+
+    def __init__(self, models: Sequence[Model] = (), min_confidence: float | None = None) -> None:
+        if min_confidence is not None and not 0 <= min_confidence <= 1:
+            raise UsageError(f"the least confidence is {min_confidence}; expected a number from 0 to 1")
+        self._models = {model.language.name: model for model in models}
+        if len(self._models) < len(models):
+            raise UsageError("there are two models for the same language; name one for each")
+        self._is_packaged = not models
+        self._min_confidence = min_confidence
+
+    @classmethod
+    def load(cls, *folders: str | Path, min_confidence: float | None = None) -> "Checker":
+        """A checker with the models of these runs; without any, with those of the package, read when needed.
+
+        Findings below `min_confidence` are not shown; without it each model has its own bound.
+        """
+        return cls([load_model(Path(folder)) for folder in folders], min_confidence)
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The languages that can be checked."""
+        return CHECKED if self._is_packaged else tuple(model.language for model in self._models.values())
+
+    def model(self, language: Language) -> Model:
+        """The model for a language."""
+        if language.name not in self._models:
+            if not self._is_packaged:
+                raise UsageError(f"the model given is for {', '.join(self._models)}, not for {language.name}")
+            self._models[language.name] = load_model(packaged(language.name))
+        return self._models[language.name]
+
+    def min_confidence(self, language: Language) -> float:
+        """From which confidence on findings in a language are shown."""
+        return self.model(language).min_confidence if self._min_confidence is None else self._min_confidence
+
+    def check(self, text: str, language: str | Language, path: str = TEXT) -> list[Finding]:
+        """The findings in one source text, from top to bottom; ParseError if it cannot be read.
+
+        At most one for each function; those that a `noqa` comment silences are left out.
+        """
+        language = language_named(language) if isinstance(language, str) else language
+        parsed = _Parsed.of(text, language, path, 0)
+        found = self._judge(self._functions(parsed))
+        return [finding for _, finding in sorted(found, key=_by_place) if not _is_silenced(finding, language)]
+
+    def check_files(self, files: Files, progress: Progress | None = None) -> Report:
+        """Check many files. What cannot be checked is listed in the report, with its reason."""
+        began = time.monotonic()
+        progress = progress or Silence()
+        progress.stage("checking", len(files))
+        skipped = list(files.skipped)
+        found: list[tuple[_Function, Finding]] = []
+        pool: list[_Function] = []
+        languages: set[str] = set()
+        num_files = num_functions = waiting = 0
+        for number, item in enumerate(files):
+            waiting += 1
+            parsed = item if isinstance(item, Skipped) else _parse_file(item, number)
+            if isinstance(parsed, Skipped):
+                skipped.append(parsed)
+            else:
+                num_files += 1
+                languages.add(parsed.language.name)
+                cut = self._functions(parsed)
+                num_functions += len(cut)
+                pool += cut
+                skipped += parsed.too_long()
+            if sum(len(function.function) for function in pool) >= POOL_NODES:
+                found += self._judge(pool)
+                pool = []
+                progress.advance(waiting)
+                waiting = 0
+        found += self._judge(pool)
+        progress.advance(waiting)
+        shown = [
+            finding for function, finding in sorted(found, key=_by_place)
+            if not _is_silenced(finding, function.parsed.language)
+        ]  # fmt: skip
+        bounds = [self.min_confidence(language) for language in self.languages if language.name in languages]
+        return Report(
+            findings=shown,
+            skipped=skipped,
+            num_files=num_files,
+            num_functions=num_functions,
+            num_silenced=len(found) - len(shown),
+            min_confidence=min(bounds, default=self._min_confidence or 0.0),
+            seconds=time.monotonic() - began,
+        )
+
+    def _functions(self, parsed: "_Parsed") -> list["_Function"]:
+        slices = cut_out(functions(parsed.traversal, parsed.language), MAX_NODES_CHECKED)
+        if not slices:
+            return []
+        nodes = Nodes.of(parsed.traversal, parsed.language, self.model(parsed.language).encoding)
+        return [_Function(parsed, start, nodes.cut(start, length)) for start, length in slices]
+
+    def _judge(self, pool: Sequence["_Function"]) -> list[tuple["_Function", Finding]]:
+        """Ask the models about functions; gives what is suspicious enough, in no order."""
+        found: list[tuple[_Function, Finding]] = []
+        for name, model in self._models.items():
+            chosen = [one for one in pool if one.parsed.language.name == name and one.has_choice()]
+            least = self.min_confidence(model.language)
+            for function, place, repair, confidence in _ask(model, chosen):
+                if confidence >= least and (finding := function.finding(place, repair, confidence)):
+                    found.append((function, finding))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    """A source text with its tree."""
+
+    path: str
+    number: int
+    """Its place among the files."""
+    language: Language
+    traversal: Traversal
+    roles: list[Role]
+    lines: Lines
+
+    @classmethod
+    def of(cls, text: str, language: Language, path: str, number: int) -> "_Parsed":
+        traversal = language.parse(text, False)
+        return cls(path, number, language, traversal, language.roles(traversal), Lines(text.encode("utf-8"), language))
+
+    def too_long(self) -> Iterator[Skipped]:
+        """The functions that are not checked as a whole."""
+        for start, length in functions(self.traversal, self.language):
+            if length > MAX_NODES_CHECKED:
+                name = qualified_name(self.traversal, self.roles, start, self.language)
+                line = self.traversal.span(start).line
+                yield Skipped(self.path, line or None, f"function over {MAX_NODES_CHECKED:,} nodes", name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """A function that waits to be looked at."""
+
+    parsed: _Parsed
+    start: int
+    function: Function
+
+    def has_choice(self) -> bool:
+        """Whether there are two variables: else there is nothing to confuse."""
+        return len(np.unique(self.function.values[self.function.variables])) >= 2
+
+    def finding(self, place: int, repair: int, confidence: float) -> Finding | None:
+        """What the model says about this function, in the text's own names; both places are nodes of the function."""
+        parsed, node = self.parsed, self.start + place
+        tree, lines = parsed.traversal, parsed.lines
+        name, suggestion = tree.values[node], tree.values[self.start + repair]
+        if name is None or suggestion is None:
+            return None
+        span, standing = tree.span(node), node
+        while not span.line and standing > 0:  # it stands nowhere itself: what it is part of does
+            standing = tree.parents[standing]
+            span = tree.span(standing)
+        return Finding(
+            path=parsed.path,
+            line=span.line,
+            column=lines.characters(span.line, span.column) + 1,
+            end_line=span.end_line,
+            end_column=lines.characters(span.end_line, span.end_column) + 1,
+            function=qualified_name(tree, parsed.roles, self.start, parsed.language),
+            name=name,
+            suggestion=suggestion,
+            confidence=confidence,
+            source=lines.line(span.line),
+            replacement=self._replacement(node, suggestion) if standing == node else None,
+        )
+
+    def _replacement(self, node: int, suggestion: str) -> str | None:
+        """What to write at a node so that it holds the suggestion; None where that is not sure to mend it."""
+        tree, parent = self.parsed.traversal, self.parsed.traversal.parents[node]
+        span, name = tree.span(node), tree.values[node]
+        if name is None or not is_name(suggestion) or self.parsed.lines.text(span) != name:
+            return None
+        if tree.span(parent) == span and self.parsed.roles[parent] == Role.ATTRIBUTE:
+            return f"{name}: {suggestion}"  # `{a}` is a key and a variable at one place
+        # The two tags of an element go together.
+        return None if tree.types[node].startswith("JSX") else suggestion
+
+
+def _parse_file(file: SourceFile, number: int) -> _Parsed | Skipped:
+    """A file's tree, or why it has none: the reasons for which a corpus leaves files out."""
+    try:
+        text = file.language.decode(file.content)
+        if is_minified(text):
+            return Skipped(file.path, None, "minified")
+        return _Parsed.of(text, file.language, file.path, number)
+    except ParseError as error:
+        return Skipped(file.path, error.line or None, error.reason, error.detail)
+
+
+def _ask(model: Model, functions: Sequence[_Function]) -> Iterator[tuple[_Function, int, int, float]]:
+    """For each function that has one its most suspicious place, a place of what should stand there, a confidence."""
+    lengths = np.array([len(one.function) for one in functions], dtype=np.int64)
+    for indexes in batches(lengths, BATCH_NODES, None):
+        said = model.suspicions([functions[index].function for index in indexes])
+        rows = zip(indexes, said.place.tolist(), said.repair.tolist(), said.confidence.tolist(), strict=True)
+        for index, place, repair, confidence in rows:
+            if place >= 0:
+                yield functions[index], place, repair, confidence
+
+
+def _by_place(found: tuple[_Function, Finding]) -> tuple[int, int, int]:
+    function, finding = found
+    return function.parsed.number, finding.line, finding.column
+
+
+def _is_silenced(finding: Finding, language: Language) -> bool:
+    return is_silenced(finding.source, language)
