@@ -17,13 +17,14 @@ MAY_IMPORT = {
     "syntax": {"errors"},
     "vocabulary": {"errors", "files"},
     "anonymize": {"errors", "vocabulary"},
+    "parts": {"vocabulary"},
     "rename": {"anonymize", "syntax", "vocabulary"},
     "encoding": {"anonymize", "errors", "files", "syntax", "vocabulary"},
     "corpus": {"errors", "files", "syntax", "vocabulary"},
     "model": set(),
-    "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "syntax", "vocabulary"},
+    "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "parts", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
-    "experiment": {"corpus", "encoding", "errors", "files", "model", "tasks", "training"},
+    "experiment": {"corpus", "encoding", "errors", "files", "model", "parts", "tasks", "training", "vocabulary"},
     "assist": {"", "corpus", "encoding", "errors", "experiment", "syntax", "tasks", "training"},
     "cli": {
         "",
@@ -36,12 +37,13 @@ MAY_IMPORT = {
         "files",
         "rename",
         "syntax",
+        "training",
         "vocabulary",
     },
 }
 """What each part of the package may import of the others; "" is the package itself."""
 
-TORCH_FREE = ["errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus"]
+TORCH_FREE = ["errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus", "parts"]
 
 
 MODULES = [

@@ -56,6 +56,8 @@ class Encoding:
     """How many placeholders there are; the paper takes the length of the longest snippet."""
     hidden: frozenset[Role] = frozenset()
     """Literals that are replaced by a stand-in: any of the keys of `STAND_INS`."""
+    parts: Vocabulary = field(default_factory=lambda: Vocabulary([]))
+    """The parts of names that a model is told beside the name or placeholder; the paper has none."""
 
     def __post_init__(self) -> None:
         strategy_named(self.strategy)
@@ -171,6 +173,7 @@ class Encoding:
             "hidden": sorted(role.name for role in self.hidden),
             "types": list(self.types),
             "values": list(self.values),
+            "parts": list(self.parts),
         }
         write_text(path, json.dumps(content, ensure_ascii=False, indent=0) + "\n")
 
@@ -194,6 +197,7 @@ class Encoding:
                 strategy=content["strategy"],
                 placeholders=content["placeholders"],
                 hidden=frozenset(Role[name] for name in content["hidden"]),
+                parts=Vocabulary(content["parts"]),
             )
         except (KeyError, TypeError) as error:
             raise CorpusError(f"{path} is damaged: {error!r}") from error

@@ -1,6 +1,7 @@
 """Variable misuse: the examples, the loss and the scores."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from rarename.errors import ParseError
 from rarename.model import ModelConfig
 from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.source import rewrite
-from rarename.tasks.variable_misuse.batch import MANY, RELATIONS, Batch, Collator, Example
+from rarename.tasks.variable_misuse.batch import MANY, NUM_USAGES, Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import (
     WAYS,
     Function,
@@ -25,7 +26,7 @@ from rarename.tasks.variable_misuse.examples import (
     scopes,
 )
 from rarename.tasks.variable_misuse.model import HEADS, PairAnswer, PointerAnswer
-from rarename.tasks.variable_misuse.scoring import Counts, loss, suspicions
+from rarename.tasks.variable_misuse.scoring import PLACES_WEIGHT, Counts, loss, suspicions
 from rarename.tasks.variable_misuse.task import MisuseConfig, MisuseTask
 from rarename.vocabulary import Special, Vocabulary
 
@@ -49,8 +50,7 @@ def function_of(text, language=PYTHON):
     found = scopes(types, np.array(tree.parents), opens)
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
-    parents = np.maximum(np.array(tree.parents)[part] - start, -1)
-    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1), parents)
+    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1))
     return function, tree, start, names
 
 
@@ -125,7 +125,6 @@ FUNCTION = Function(
     values=np.array([Special.EMPTY.rank, 7, 8, 3, 7]),
     roles=np.array([Role.NONE, Role.PARAMETER, Role.READ, Role.ATTRIBUTE, Role.READ], dtype=np.int8),
     scopes=np.zeros(5, dtype=np.int32),
-    parents=np.array([-1, 0, 0, 2, 0], dtype=np.int32),
 )
 
 
@@ -141,7 +140,7 @@ def test_the_misuse_is_put_in_before_names_are_numbered():
 
 
 def test_shorter_functions_are_padded():
-    short = Function(*(getattr(FUNCTION, name)[:2] for name in ("types", "values", "roles", "scopes", "parents")))
+    short = Function(*(getattr(FUNCTION, name)[:2] for name in ("types", "values", "roles", "scopes")))
     batch = Collator(Encoding(Vocabulary([])))([Example(short, (), 0), Example(FUNCTION, (), 0)])
     assert batch.is_node.tolist() == [[True, True, False, False, False], [True] * 5]
     assert batch.values[0, 2:].tolist() == [Special.PAD] * 3
@@ -288,18 +287,21 @@ def test_local_batches_look_at_bound_names_alone():
     assert sorted(shown[1]) == ["a", "a", "a", "b", "b", "c"]
 
 
-def test_relations_by_hand():
-    batch = Collator(Encoding(Vocabulary([])), is_relating=True)([Example(FUNCTION, (), 0)])
-    found = {name: {tuple(pair) for pair in batch.relations[0, :, :, n].nonzero().tolist()}
-             for n, name in enumerate(RELATIONS)}  # fmt: skip
-    assert found == {
-        "same name": {(1, 4), (4, 1)},
-        "last use": {(4, 1)},
-        "next use": {(1, 4)},
-        "parent": {(1, 0), (2, 0), (3, 2), (4, 0)},
-        "child": {(0, 1), (0, 2), (2, 3), (0, 4)},
-        "sibling": {(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2)},
-    }
+def test_uses_by_hand():
+    """Up to three reads, two bindings and three earlier places are told apart."""
+    batch = Collator(Encoding(Vocabulary([])), counts_uses=True)([Example(FUNCTION, (), 0)])
+    # 7 is read once and bound once, 8 is read once; only the last place has one of its name before it.
+    assert batch.usages[0].tolist() == [0, 1 + 12 + 4 + 0, 1 + 12 + 0 + 0, 0, 1 + 12 + 4 + 1]
+    assert batch.usages.max() < NUM_USAGES
+
+
+def test_a_misuse_brings_the_parts_of_its_name():
+    encoding = Encoding(Vocabulary([]), parts=Vocabulary(["max", "index"]))
+    parts = np.array([[0, 0], [1, 2], [2, 0], [1, 0], [1, 2]], dtype=np.int16)
+    function = replace(FUNCTION, parts=np.pad(parts, ((0, 0), (0, 2))))
+    batch = Collator(encoding)([Example(function, (), 0), Example(function, (Misuse(4, 8),), 0)])
+    assert batch.parts[0, :, :2].tolist() == parts.tolist()
+    assert batch.parts[1, 4].tolist() == [2, 0, 0, 0]
 
 
 def test_the_loss_of_places_judged_by_themselves_by_hand():
@@ -317,7 +319,8 @@ def test_the_loss_of_places_judged_by_themselves_by_hand():
     # From the first place of the second example only the third place has another name.
     answer = PairAnswer(location, torch.zeros(2, 3, 4), torch.zeros(2, 3, 4))
     right = [1 / 1.25, 1 / 1.5, 3 / 4]
-    assert loss(answer, batch).mean().item() == pytest.approx(-sum(math.log(share) for share in right) / 2, abs=1e-6)
+    expected = PLACES_WEIGHT * -sum(math.log(share) for share in right) / 3
+    assert loss(answer, batch).mean().item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_suspicion_is_a_candidate_and_names_another_variable():
@@ -334,7 +337,7 @@ def test_a_suspicion_is_a_candidate_and_names_another_variable():
 def test_epochs_with_many_misuses_come_first(corpus_folder, head):
     corpus = Corpus(corpus_folder)
     encoding = Encoding(corpus.vocabulary(50), corpus.types, placeholders=250)
-    config = MisuseConfig(way="local", head=head, is_relating=True, dense_epochs=1)
+    config = MisuseConfig(way="local", head=head, counts_uses=True, dense_epochs=1)
     task = MisuseTask(corpus, encoding, config, batch_nodes=1_000, seed=0)
     num = len(task.functions("train"))
     assert task.num_examples(1.5) == num + num
@@ -366,7 +369,7 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     for index in range(len(functions)):
         examples.append(Example(functions[index], (), 0))
         examples.append(Example(functions[index], (draw_local(functions[index], generator),), 0))
-    config = MisuseConfig(head=head, is_relating=head == "pairs")
+    config = MisuseConfig(head=head, counts_uses=head == "pairs")
     batch = config.collator(encoding)(examples)
     torch.manual_seed(0)
     model = config.model(ModelConfig(32, 2, 2, 64, dropout=0.0), encoding)

@@ -150,6 +150,10 @@ class Corpus:
         """The value behind a rank id, None for a special one."""
         return None if rank < 0 else str(self._values.column("value")[rank].as_py())
 
+    def values(self) -> list[str]:
+        """All values, by rank id."""
+        return [str(value) for value in self._values.column("value").to_pylist()]
+
     def counts(self, *groups: str) -> NDArray[np.int64]:
         """How often each value, by rank, occurs in training in the roles of these groups (see `COUNTED`)."""
         counts = np.zeros(self.num_values, dtype=np.int64)

@@ -26,6 +26,8 @@ class EncodingConfig:
     """A key of `anonymize.STRATEGIES`."""
     placeholders: int = 250
     """At least the length of the longest snippet."""
+    parts: int = 0
+    """Parts of names (`max` and `index` of `maxIndex`) that the model is told beside them; the paper has none."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,21 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         },
         "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500},
     },
+    "check": {
+        "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
+        "task": {"way": "local", "max_nodes": 400, "head": "pairs", "counts_uses": True, "dense_epochs": 3},
+        "model": {
+            "width": 128, "layers": 4, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+        },
+        "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 4.0, "batch_nodes": 1_500},
+    },
     "tiny": {
         "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
         "training": {"learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 3.0, "batch_nodes": 1_500},
     },
 }  # fmt: skip
-"""Sizes for many graphics cards (the paper's), for a few cores, and for a demonstration."""
+"""Sizes for many graphics cards (the paper's), for a few cores, for the models of `rarename check` (which go beyond the
+paper: docs/variable-misuse.md), and for a demonstration."""
 
 
 def build(corpus: str, preset: str, settings: dict[str, Any]) -> Experiment:

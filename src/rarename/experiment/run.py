@@ -23,12 +23,14 @@ from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import Experiment
+from rarename.parts import frequent_parts
 from rarename.tasks.variable_misuse.model import MisuseModel
 from rarename.tasks.variable_misuse.task import COUNTED, HIDDEN, MisuseTask
 from rarename.training.loop import WEIGHTS as WEIGHTS
 from rarename.training.loop import Outcome, Trainer, measure
 from rarename.training.processes import Processes, choose_device
 from rarename.training.state import read_tensors
+from rarename.vocabulary import Vocabulary
 
 SETTING, ENCODING = "experiment.toml", "encoding.json"
 
@@ -135,7 +137,8 @@ def make_encoding(experiment: Experiment) -> Encoding:
             f"encoding.vocabulary_size is {config.vocabulary_size}, but {experiment.corpus} has only {len(values)} "
             "values in training; choose a smaller one"
         )
-    return Encoding(values, corpus.types, config.strategy, config.placeholders, HIDDEN)
+    parts = frequent_parts(corpus.values(), corpus.counts("names").tolist(), config.parts) if config.parts else []
+    return Encoding(values, corpus.types, config.strategy, config.placeholders, HIDDEN, Vocabulary(list(parts)))
 
 
 def _task(experiment: Experiment, encoding: Encoding) -> MisuseTask:

@@ -4,7 +4,7 @@ The letters that comments use for the sizes of axes:
 
     B  snippets in a batch      D  width of a state       H  heads
     L  nodes in a snippet       K  width of a head        R  largest distance that attention tells apart
-    V  values                   O  offsets, 2 R + 1       N  kinds of relation between nodes
+    V  values                   O  offsets, 2 R + 1
 """
 
 from rarename.model.transformer import ModelConfig, Transformer

@@ -19,9 +19,7 @@ from torch import Tensor, nn
 class RelativeAttention(nn.Module):
     """Attention with several heads over relative positions, to both sides or to the left only."""
 
-    def __init__(
-        self, width: int, heads: int, distance: int, dropout: float, is_causal: bool, relations: int = 0
-    ) -> None:
+    def __init__(self, width: int, heads: int, distance: int, dropout: float, is_causal: bool) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(f"a width of {width} cannot be divided among {heads} heads")
@@ -31,21 +29,15 @@ class RelativeAttention(nn.Module):
         offsets = 2 * distance + 1
         self.offset_keys = nn.Parameter(torch.empty(heads, offsets, width // heads))  # (H, O, K)
         self.offset_values = nn.Parameter(torch.empty(heads, offsets, width // heads))  # (H, O, K)
-        self.relation_biases = nn.Parameter(torch.zeros(relations, heads)) if relations else None  # (N, H)
 
-    def forward(self, states: Tensor, is_node: Tensor, relations: Tensor | None = None) -> Tensor:
-        """States (B, L, D) to states (B, L, D); only nodes (B, L), not padding, are looked at.
-
-        `relations` (B, L, L, N), if the module was made for them, say what holds between two nodes.
-        """
+    def forward(self, states: Tensor, is_node: Tensor) -> Tensor:
+        """States (B, L, D) to states (B, L, D); only nodes (B, L), not padding, are looked at."""
         batch, length, width = states.shape
         split = self.queries_keys_values(states).view(batch, length, 3, self.heads, width // self.heads)
         queries, keys, values = split.permute(2, 0, 3, 1, 4)  # (B, H, L, K) each
         queries = queries / math.sqrt(width // self.heads)
         scores = queries @ keys.transpose(-2, -1)  # (B, H, L, L)
         scores = scores + spread(queries @ self.offset_keys.transpose(-2, -1), self.distance)
-        if self.relation_biases is not None and relations is not None:
-            scores = scores + (relations @ self.relation_biases).permute(0, 3, 1, 2)
         scores = scores + self._mask(is_node, scores.dtype)
         weights = F.dropout(scores.softmax(dim=-1), self.dropout, self.training)
         mixed = weights @ values + collect(weights, self.distance) @ self.offset_values  # (B, H, L, K)

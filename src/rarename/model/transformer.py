@@ -32,10 +32,10 @@ class ModelConfig:
 class Layer(nn.Module):
     """Attention, then a feed-forward part, each added to what was there (normalized before: more stable)."""
 
-    def __init__(self, config: ModelConfig, relations: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.attention = RelativeAttention(
-            config.width, config.heads, config.distance, config.dropout, config.is_causal, relations
+            config.width, config.heads, config.distance, config.dropout, config.is_causal
         )
         self.before_attention = nn.LayerNorm(config.width)
         self.before_feed_forward = nn.LayerNorm(config.width)
@@ -43,27 +43,23 @@ class Layer(nn.Module):
         self.narrow = nn.Linear(config.inner_width, config.width)
         self.dropout = config.dropout
 
-    def forward(self, states: Tensor, is_node: Tensor, relations: Tensor | None = None) -> Tensor:
+    def forward(self, states: Tensor, is_node: Tensor) -> Tensor:
         """(B, L, D) to (B, L, D)."""
-        seen = self.attention(self.before_attention(states), is_node, relations)
+        seen = self.attention(self.before_attention(states), is_node)
         states = states + F.dropout(seen, self.dropout, self.training)
         thought = self.narrow(F.relu(self.widen(self.before_feed_forward(states))))
         return states + F.dropout(thought, self.dropout, self.training)
 
 
 class Transformer(nn.Module):
-    """Embeds types and values, adds them up, and lets the nodes look at each other.
+    """Embeds types and values, adds them up, and lets the nodes look at each other."""
 
-    `relations` is how many kinds of relation between nodes attention is told of besides their distance; the paper has
-    none.
-    """
-
-    def __init__(self, config: ModelConfig, num_types: int, num_values: int, relations: int = 0) -> None:
+    def __init__(self, config: ModelConfig, num_types: int, num_values: int) -> None:
         super().__init__()
         self.config = config
         self.types = nn.Embedding(num_types, config.width)
         self.values = nn.Embedding(num_values, config.width)
-        self.layers = nn.ModuleList(Layer(config, relations) for _ in range(config.layers))
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.last = nn.LayerNorm(config.width)
         self._initialize()
 
@@ -85,12 +81,14 @@ class Transformer(nn.Module):
                         queries_keys_values = module.queries_keys_values.weight
                         queries_keys_values[width : 2 * width] = queries_keys_values[:width]
 
-    def forward(self, types: Tensor, values: Tensor, is_node: Tensor, relations: Tensor | None = None) -> Tensor:
-        """Type ids (B, L) and value ids (B, L), and what holds between nodes (B, L, L, N), to states (B, L, D)."""
+    def forward(self, types: Tensor, values: Tensor, is_node: Tensor, more: Tensor | None = None) -> Tensor:
+        """Type ids (B, L), value ids (B, L), and what `more` is known of each node (B, L, D), to states (B, L, D)."""
         states = self.types(types) + self.values(values)
+        if more is not None:
+            states = states + more
         states = F.dropout(states, self.config.dropout, self.training)
         for layer in self.layers:
-            states = layer(states, is_node, relations)
+            states = layer(states, is_node)
         return self.last(states)  # type: ignore[no-any-return]
 
     def num_parameters(self) -> int:

@@ -1,5 +1,6 @@
 """Examples to padded, named tensors."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,12 +11,18 @@ from torch import Tensor
 
 from rarename.anonymize import Surplus
 from rarename.encoding import Encoding
+from rarename.parts import MAX_PARTS
 from rarename.syntax import Role
+from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.variable_misuse.examples import Function, Misuse
 from rarename.vocabulary import Special
 
-RELATIONS = ("same name", "last use", "next use", "parent", "child", "sibling")
-"""What attention may be told of a pair of nodes, one bias each (compare Hellendoorn et al. 2020)."""
+_MOST = (3, 2, 3)
+NUM_USAGES = 1 + math.prod(most + 1 for most in _MOST)
+"""Reads, bindings and earlier places of a variable, each counted up to so many; 0 is for what is no variable."""
+
+_IS_IDENTIFIER = np.zeros(128, dtype=bool)
+_IS_IDENTIFIER[[int(role) for role in IDENTIFIER_ROLES]] = True
 
 MANY = -1
 """The location of an example with any number of misuses, in which each candidate is judged by itself."""
@@ -47,7 +54,8 @@ class Batch:
     is_wrong: Tensor  # (B, L), the places of the misuses
     location: Tensor  # (B,), the place of the misuse plus 1; 0 when there is none; MANY, see there
     is_repair: Tensor  # (B, L), the other places of the variable that belongs at the location
-    relations: Tensor | None = None  # (B, L, L, len(RELATIONS))
+    usages: Tensor | None = None  # (B, L), below NUM_USAGES
+    parts: Tensor | None = None  # (B, L, MAX_PARTS), 0 for none
 
     def __len__(self) -> int:
         return len(self.location)
@@ -66,8 +74,8 @@ class Collator:
     is_local: bool = False
     """Only names that are bound in the function are looked at, and only reads of them may be wrong; otherwise every
     variable is, and any node may be wrong, as in the paper."""
-    is_relating: bool = False
-    """Tell attention the `RELATIONS` between nodes."""
+    counts_uses: bool = False
+    """Tell the model how often the variable at a node is used."""
 
     def __call__(self, examples: Sequence[Example], surplus: Surplus = "error") -> Batch:
         """A batch. More rare names than placeholders are an error, unless said otherwise."""
@@ -77,18 +85,21 @@ class Collator:
         ranks = np.full(shape, Special.PAD.rank, dtype=np.int64)
         right = np.full(shape, Special.PAD.rank, dtype=np.int64)
         roles = np.zeros(shape, dtype=np.int8)
-        parents = np.full(shape, -1, dtype=np.int64)
         is_variable, is_candidate, is_wrong, is_repair = (np.zeros(shape, dtype=bool) for _ in range(4))
         location = np.zeros(len(examples), dtype=np.int64)
+        parts = np.zeros((*shape, MAX_PARTS), dtype=np.int64) if self.encoding.parts else None
         for row, example in enumerate(examples):
             function = example.function
             nodes = slice(0, len(function))
             types[row, nodes] = np.where(function.types < 0, ~function.types, function.types + len(Special))
             right[row, nodes] = ranks[row, nodes] = function.values
             roles[row, nodes] = function.roles
-            parents[row, nodes] = function.parents
             variables = function.variables
             is_variable[row, variables] = True
+            if parts is not None and function.parts is not None:
+                parts[row, nodes] = function.parts
+                for place, wrong in example.misuses:
+                    parts[row, place] = function.parts[np.argmax(function.values == wrong)]
             for place, wrong in example.misuses:
                 ranks[row, place] = wrong
                 is_wrong[row, place] = True
@@ -114,7 +125,8 @@ class Collator:
                 is_variable[row, nodes] &= is_bound
                 is_candidate[row, nodes] = is_bound & (function.roles == Role.READ)
         values = self.encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus)
-        relations = relate(ranks, is_variable, parents) if self.is_relating else None
+        if parts is not None:
+            parts[~_IS_IDENTIFIER[roles]] = 0
         return Batch(
             types=torch.from_numpy(types),
             values=torch.from_numpy(values),
@@ -126,29 +138,23 @@ class Collator:
             is_wrong=torch.from_numpy(is_wrong),
             location=torch.from_numpy(location),
             is_repair=torch.from_numpy(is_repair),
-            relations=None if relations is None else torch.from_numpy(relations),
+            usages=torch.from_numpy(count_uses(ranks, is_variable, roles)) if self.counts_uses else None,
+            parts=None if parts is None else torch.from_numpy(parts),
         )
 
 
-def relate(names: NDArray[np.int64], is_variable: NDArray[np.bool_], parents: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Which of the `RELATIONS` hold between each pair of nodes, as 0 and 1: (B, L, L, len(RELATIONS))."""
-    batch, length = names.shape
-    result = np.zeros((batch, length, length, len(RELATIONS)), dtype=np.float32)
-    nodes = np.arange(length)
-    # What is no variable gets a name of its own.
-    keys = np.where(is_variable, names, np.iinfo(np.int64).min + nodes)
-    same = keys[:, :, None] == keys[:, None, :]
-    same[:, nodes, nodes] = False
-    result[..., 0] = same
-    before = same & (nodes[:, None] > nodes[None, :])
-    rows, places = np.nonzero(before.any(axis=2))
-    last = length - 1 - before[rows, places, ::-1].argmax(axis=1)
-    result[rows, places, last, 1] = 1
-    result[rows, last, places, 2] = 1
-    rows, places = np.nonzero(parents >= 0)
-    above = parents[rows, places]
-    result[rows, places, above, 3] = 1
-    result[rows, above, places, 4] = 1
-    result[..., 5] = (parents[:, :, None] == parents[:, None, :]) & (parents[:, :, None] >= 0)
-    result[:, nodes, nodes, 5] = 0
-    return result
+def count_uses(names: NDArray[np.int64], is_variable: NDArray[np.bool_], roles: NDArray[np.int8]) -> NDArray[np.int64]:
+    """For each variable how often it is read, how often bound, and how often it stood before, as one number: (B, L).
+
+    A variable that is bound and never read, or read before it is bound, hints at a misuse.
+    """
+    length = names.shape[1]
+    is_read = (roles == Role.READ) & is_variable
+    same = (names[:, :, None] == names[:, None, :]) & is_variable[:, None, :]  # (B, L, L)
+    num_reads = (same & is_read[:, None, :]).sum(axis=2)
+    num_bindings = (same & ~is_read[:, None, :]).sum(axis=2)
+    num_before = (same & np.tri(length, k=-1, dtype=bool)).sum(axis=2)
+    number = np.zeros(names.shape, dtype=np.int64)
+    for count, most in zip((num_reads, num_bindings, num_before), _MOST, strict=True):
+        number = number * (most + 1) + np.minimum(count, most)
+    return np.where(is_variable, number + 1, 0)

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from rarename.corpus.documents import Bug
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
+from rarename.parts import MAX_PARTS, part_ids
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
 from rarename.syntax.traversal import VARIABLE_ROLES
+from rarename.vocabulary import Vocabulary
 
 MAX_NODES = 250
 """Longer functions are left out (paper, section 4.1)."""
@@ -48,8 +50,8 @@ class Function:
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
     """The node that opens the innermost scope around each node; -1 for what lies outside the function."""
-    parents: NDArray[np.int32]
-    """-1 for what lies outside the function."""
+    parts: NDArray[np.int16] | None = None
+    """The parts of each value, if it is a name: see `rarename.parts`."""
     bug: Bug | None = None
     """A ready-made misuse, which is in `values` already."""
 
@@ -152,7 +154,7 @@ class Nodes(NamedTuple):
     values: NDArray[np.int64]
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
-    parents: NDArray[np.int32]
+    parts: NDArray[np.int16] | None = None
 
     @classmethod
     def of(cls, traversal: Traversal, language: Language, encoding: Encoding) -> "Nodes":
@@ -160,26 +162,34 @@ class Nodes(NamedTuple):
         values, _ = encoding.values.ranks(traversal.values)
         opens = np.array([name in language.scope_types for name in traversal.types])
         nodes = np.arange(len(traversal), dtype=np.int32)  # the types that `opens` speaks of: each node has its own
-        parents = np.array(traversal.parents, dtype=np.int32)
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(language.roles(traversal), dtype=np.int8),
-            scopes=scopes(nodes, parents, opens),
-            parents=parents,
+            scopes=scopes(nodes, np.array(traversal.parents, dtype=np.int32), opens),
+            parts=part_ids(traversal.values, encoding.parts) if encoding.parts else None,
         )
 
     def cut(self, start: int, length: int) -> Function:
         """One function."""
         part = slice(start, start + length)
-        scopes, parents = np.maximum(self.scopes[part] - start, -1), np.maximum(self.parents[part] - start, -1)
-        return Function(self.types[part], self.values[part], self.roles[part], scopes, parents)
+        scopes = np.maximum(self.scopes[part] - start, -1)
+        parts = None if self.parts is None else self.parts[part]
+        return Function(self.types[part], self.values[part], self.roles[part], scopes, parts)
 
 
 class Functions(Sequence[Function]):
     """The functions of a split that are fit for the task, by index; those of GREAT are taken whole, as they come."""
 
-    def __init__(self, corpus: Corpus, split: str, ranking: NDArray[np.int64], max_nodes: int = MAX_NODES) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        split: str,
+        ranking: NDArray[np.int64],
+        max_nodes: int = MAX_NODES,
+        parts: NDArray[np.int16] | None = None,
+    ) -> None:
+        self._parts = parts
         self._files: list[Nodes] = []
         self._bugs: dict[int, Bug] = {}
         places: list[tuple[int, int, int]] = []
@@ -187,7 +197,7 @@ class Functions(Sequence[Function]):
         for number, file in enumerate(corpus.split(split)):
             values = np.where(file.values >= 0, ranking[file.values], file.values)
             found = scopes(file.types, file.parents, opens)
-            nodes = Nodes(file.types, values, file.roles, found, file.parents)
+            nodes = Nodes(file.types, values, file.roles, found)
             self._files.append(nodes)
             if file.bug is not None:
                 # The few published bugs whose right name stands nowhere else cannot be repaired by pointing.
@@ -212,7 +222,16 @@ class Functions(Sequence[Function]):
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
         file, start, length = self._places[index].tolist()
         function: Function = self._files[file].cut(start, length)
-        return replace(function, bug=self._bugs[file]) if file in self._bugs else function
+        # The last row of the table is for values without a rank.
+        parts = None if self._parts is None else self._parts[np.maximum(function.values, -1)]
+        return replace(function, parts=parts, bug=self._bugs.get(file))
+
+
+def part_table(corpus: Corpus, ranking: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
+    """The parts of every value of a corpus, by its rank in a ranking; the last row is empty."""
+    result = np.zeros((corpus.num_values + 1, MAX_PARTS), dtype=np.int16)
+    result[ranking] = part_ids(corpus.values(), parts)
+    return result
 
 
 def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:

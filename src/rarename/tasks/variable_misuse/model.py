@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rarename.errors import UnknownName
 from rarename.model import ModelConfig, Transformer
-from rarename.tasks.variable_misuse.batch import Batch
+from rarename.tasks.variable_misuse.batch import NUM_USAGES, Batch
 
 
 class Answer(Protocol):
@@ -82,20 +82,39 @@ HEADS: dict[str, type[Pointers] | type[Pairs]] = {"pointers": Pointers, "pairs":
 
 
 class MisuseModel(nn.Module):
-    """A Transformer, and a head that points."""
+    """A Transformer, and a head that points. It may be told uses and parts of names; the paper's does not."""
 
     def __init__(
-        self, config: ModelConfig, num_types: int, num_values: int, head: str = "pointers", relations: int = 0
+        self,
+        config: ModelConfig,
+        num_types: int,
+        num_values: int,
+        head: str = "pointers",
+        counts_uses: bool = False,
+        num_parts: int = 0,
     ) -> None:
         super().__init__()
         if head not in HEADS:
             raise UnknownName("head", head, HEADS)
-        self.transformer = Transformer(config, num_types, num_values, relations)
+        self.transformer = Transformer(config, num_types, num_values)
         self.head = HEADS[head](config.width)
+        self.usages = nn.Embedding(NUM_USAGES, config.width) if counts_uses else None
+        self.parts = nn.EmbeddingBag(num_parts + 1, config.width, mode="sum", padding_idx=0) if num_parts else None
+        for embedding in (self.usages, self.parts):
+            if embedding is not None:
+                nn.init.normal_(embedding.weight, std=config.width**-0.5)
+        if self.parts is not None:
+            nn.init.zeros_(self.parts.weight[0].detach())  # no part adds nothing
 
     def forward(self, batch: Batch) -> Answer:
         """Point at the location and at the repair."""
-        states = self.transformer(batch.types, batch.values, batch.is_node, batch.relations)
+        more = None
+        if self.usages is not None:
+            more = self.usages(batch.usages)
+        if self.parts is not None and batch.parts is not None:
+            of_parts = self.parts(batch.parts.flatten(0, 1)).view(*batch.types.shape, -1)
+            more = of_parts if more is None else more + of_parts
+        states = self.transformer(batch.types, batch.values, batch.is_node, more)
         answer: Answer = self.head(states, batch)
         return answer
 

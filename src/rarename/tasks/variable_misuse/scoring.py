@@ -16,6 +16,9 @@ from rarename.tasks.variable_misuse.model import Answer, lowest
 FALSE_ALARMS = (0.005, 0.01, 0.05, 0.1)
 """Shares of clean functions flagged at which answers are compared: the no-bug logit trades one for the other."""
 
+PLACES_WEIGHT = 3.0
+"""What places judged by themselves count, against one repair: there are several of them in a function."""
+
 LENGTHS = (25, 50, 100, 150, 250)
 """Groups of functions by their number of nodes: up to so many each, and longer."""
 
@@ -39,7 +42,8 @@ def loss(answer: Answer, batch: Batch) -> Loss:
     holds_right = batch.is_variable[rows] & (batch.names[rows] == batch.right[rows, places][:, None])
     is_repair = torch.where(is_one[rows, None], batch.is_repair[rows], holds_right)
     of_repair = -shares.masked_fill(~is_repair, lowest(shares)).logsumexp(dim=-1).sum()
-    counts = torch.stack([is_one.sum(), (~is_one).sum(), torch.tensor(len(rows), device=rows.device)])
+    of_places = PLACES_WEIGHT * of_places
+    counts = torch.stack([is_one.sum(), is_judged.sum(), torch.tensor(len(rows), device=rows.device)])
     return Loss(torch.stack([of_location, of_places, of_repair]), counts)
 
 

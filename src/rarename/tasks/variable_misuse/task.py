@@ -14,8 +14,8 @@ from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
 from rarename.tasks.task import Loss
-from rarename.tasks.variable_misuse.batch import RELATIONS, Batch, Collator, Example
-from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many
+from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
+from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many, part_table
 from rarename.tasks.variable_misuse.model import Answer, MisuseModel
 from rarename.tasks.variable_misuse.scoring import Counts, loss
 
@@ -42,8 +42,8 @@ class MisuseConfig:
     """Longer functions are left out."""
     head: str = "pointers"
     """How the model points: a key of `model.HEADS`. `pairs` looks at reads of local names alone."""
-    is_relating: bool = False
-    """Tell attention which nodes have the same name, which are parent and child, and so on."""
+    counts_uses: bool = False
+    """Tell the model of each variable how often it is read, bound, and used before."""
     dense_epochs: int = 0
     """Epochs at the start in which a function has many misuses at once, and each place is judged by itself."""
     dense_share: float = 0.15
@@ -55,12 +55,13 @@ class MisuseConfig:
 
     def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
         """A model for this, with weights drawn from torch's generator."""
-        relations = len(RELATIONS) if self.is_relating else 0
-        return MisuseModel(config, encoding.num_types, encoding.num_values, self.head, relations)
+        return MisuseModel(
+            config, encoding.num_types, encoding.num_values, self.head, self.counts_uses, len(encoding.parts)
+        )
 
     def collator(self, encoding: Encoding) -> Collator:
         """What makes its batches."""
-        return Collator(encoding, is_local=self.head == "pairs", is_relating=self.is_relating)
+        return Collator(encoding, is_local=self.head == "pairs", counts_uses=self.counts_uses)
 
 
 class MisuseTask:
@@ -72,7 +73,8 @@ class MisuseTask:
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = config.collator(encoding)
         ranking = corpus.ranking(*COUNTED)
-        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes))
+        parts = part_table(corpus, ranking, encoding.parts) if encoding.parts else None
+        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes, parts))
 
     def build(self, config: ModelConfig) -> nn.Module:
         return self.config.model(config, self.encoding)
