@@ -503,3 +503,28 @@ def test_a_finding_is_a_value():
     values = ("m.py", 1, 2, 1, 3, "f", "a", "b", 0.5)
     assert Finding(*values) == Finding(*values)
     assert "source" not in repr(Finding(*values))
+
+
+class Steps:
+    """A progress that keeps what it is told."""
+
+    def __init__(self):
+        self.total, self.told = 0, []
+
+    def stage(self, title, total):
+        self.total = total
+
+    def advance(self, steps=1):
+        self.told.append(steps)
+
+    def note(self, text): ...
+
+
+@pytest.mark.parametrize("pool", [1, 200, 50_000])
+def test_progress_reaches_its_end_in_small_steps(checker, projects, monkeypatch, pool):
+    monkeypatch.setattr("rarename.assist.check.POOL_NODES", pool)
+    progress = Steps()
+    checker.check_files(Files([str(projects / "json")]), progress)
+    assert progress.total == sum(progress.told) == len(list((projects / "json").glob("*.py")))
+    assert len(progress.told) > 10
+    assert min(progress.told) >= 0

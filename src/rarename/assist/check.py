@@ -111,12 +111,9 @@ class Checker:
                 pool += cut
                 skipped += parsed.too_long()
             if sum(len(function.function) for function in pool) >= POOL_NODES:
-                found += self._judge(pool)
-                pool = []
-                progress.advance(waiting)
-                waiting = 0
-        found += self._judge(pool)
-        progress.advance(waiting)
+                found += self._judge(pool, _Steps(progress, waiting))
+                pool, waiting = [], 0
+        found += self._judge(pool, _Steps(progress, waiting))
         shown = [
             finding for function, finding in sorted(found, key=_by_place)
             if not _is_silenced(finding, function.parsed.language)
@@ -139,16 +136,36 @@ class Checker:
         nodes = Nodes.of(parsed.traversal, parsed.language, self.model(parsed.language).encoding)
         return [_Function(parsed, start, nodes.cut(start, length)) for start, length in slices]
 
-    def _judge(self, pool: Sequence["_Function"]) -> list[tuple["_Function", Finding]]:
+    def _judge(self, pool: Sequence["_Function"], steps: "_Steps | None" = None) -> list[tuple["_Function", Finding]]:
         """Ask the models about functions; gives what is suspicious enough, in no order."""
         found: list[tuple[_Function, Finding]] = []
+        total = sum(len(one.function) for one in pool)
+        done = 0
         for name, model in self._models.items():
             chosen = [one for one in pool if one.parsed.language.name == name and one.has_choice()]
             least = self.min_confidence(model.language)
             for function, place, repair, confidence in _ask(model, chosen):
                 if confidence >= least and (finding := function.finding(place, repair, confidence)):
                     found.append((function, finding))
+                done += len(function.function)
+                if steps:
+                    steps.reach(done / total)
+        if steps:
+            steps.reach(1.0)
         return found
+
+
+class _Steps:
+    """Some steps of a progress, of which a share is done."""
+
+    def __init__(self, progress: Progress, count: int) -> None:
+        self._progress, self._count, self._done = progress, count, 0
+
+    def reach(self, share: float) -> None:
+        """So much is done. Tells it even if no step is full: time has passed."""
+        steps = int(share * self._count) - self._done
+        self._done += steps
+        self._progress.advance(steps)
 
 
 @dataclass(frozen=True, eq=False)
