@@ -1,23 +1,28 @@
 """Runs: repeatable, resumable, and clear about what is wrong."""
 
 import dataclasses
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from random import Random
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from rarename.cli.main import main
-from rarename.corpus import Corpus
+from rarename.corpus import Corpus, PrepareSettings, prepare
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.experiment import experiment as experiments
-from rarename.experiment.experiment import build
+from rarename.experiment.experiment import PRESETS, build
 from rarename.experiment.run import evaluate, train
+from rarename.training.loop import Outcome
 
 SETTINGS = {
     "encoding.vocabulary_size": 50,
@@ -60,6 +65,24 @@ def same_tensors(left, right):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+def assert_same_run(left, right):
+    """Bit for bit, and nothing left lying about."""
+    assert same_tensors(left / "weights.safetensors", right / "weights.safetensors")
+    assert same_tensors(left / "state.safetensors", right / "state.safetensors")
+    metrics = [[json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()] for run in (left, right)]
+    times = {"seconds", "seconds_left", "examples_per_second", "nodes_per_second", "waiting"}
+    first, second = ([{key: line[key] for key in line.keys() - times} for line in run] for run in metrics)
+    assert first == second
+    assert not list(right.glob(".*"))
+
+
+def command(setting, folder, *more):
+    """The words after `rarename` for a run."""
+    toml = folder.with_suffix(".toml")
+    experiments.write(setting, toml)
+    return ["train", "misuse", "--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
+
+
 def test_a_run_is_repeatable(setting, undisturbed, tmp_path):
     train(setting, tmp_path / "again")
     assert same_tensors(undisturbed / "weights.safetensors", tmp_path / "again" / "weights.safetensors")
@@ -76,27 +99,73 @@ def test_stopped_again_and_again_it_ends_in_the_same_weights(setting, undisturbe
     while not train(setting, folder, resume=True, time_limit=0.0):
         stops += 1
     assert stops > 5
-    assert same_tensors(undisturbed / "weights.safetensors", folder / "weights.safetensors")
-    assert same_tensors(undisturbed / "state.safetensors", folder / "state.safetensors")
-    examples = [
-        [json.loads(line)["examples"] for line in (run / "metrics.jsonl").read_text().splitlines()]
-        for run in (undisturbed, folder)
-    ]
-    assert examples[0] == examples[1]
+    assert_same_run(undisturbed, folder)
+
+
+LIVES = """
+import os, sys, torch._dynamo  # which the first optimizer would import
+from rarename.cli import train
+from rarename.cli.main import main
+from rarename.experiment import run
+for _ in sys.stdin:
+    if not (child := os.fork()):
+        os._exit(main(sys.argv[1:]))
+    print(child, flush=True)
+    os.waitpid(child, 0)
+    print("ended", flush=True)
+"""
+"""Runs a command again and again, and imports torch only once."""
 
 
 @pytest.mark.slow
-def test_killed_and_resumed_it_ends_in_the_same_weights(setting, undisturbed, tmp_path):
-    experiments.write(setting, tmp_path / "setting.toml")
-    command = [sys.executable, "-m", "rarename", "train", "misuse", "--corpus", setting.corpus, "--resume"]
-    command += ["--run", str(tmp_path / "run"), "--config", str(tmp_path / "setting.toml"), "--threads", "1"]
-    for tenths in (25, 32, 40):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(tenths / 10)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    subprocess.run(command, check=True, capture_output=True, env=os.environ)
-    assert same_tensors(undisturbed / "state.safetensors", tmp_path / "run" / "state.safetensors")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_any_moment_it_ends_in_the_same_weights(setting, undisturbed, tmp_path):
+    folder, state, random, num_torn = tmp_path / "run", tmp_path / "run" / "state.safetensors", Random(0), 0
+    words = [sys.executable, "-c", LIVES, *command(setting, folder, "--resume", "--threads", "1")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(words, **pipes) as lives:
+        for life in range(9):
+            lives.stdin.write("once more\n")
+            lives.stdin.flush()
+            child = int(lives.stdout.readline())
+            saved, num_saves, give_up = modified(state), random.randrange(1, 3), time.monotonic() + 60
+            while num_saves and time.monotonic() < give_up:
+                if life % 3 == 1 and any(folder.glob(".state*.part")):
+                    break  # while it saves
+                if (now := modified(state)) != saved:
+                    num_saves, saved = num_saves - 1, now
+                time.sleep(0.0005)
+            if life % 3 == 2:
+                time.sleep(random.uniform(0, 0.03))
+            os.kill(child, signal.SIGKILL)
+            assert lives.stdout.readline() == "ended\n"
+            num_torn += any(folder.glob(".*.part"))
+        lives.stdin.close()
+    assert num_torn
+    assert train(setting, folder, resume=True) is Outcome.FINISHED
+    assert_same_run(undisturbed, folder)
+
+
+def modified(path):
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_the_step_is_ended_and_the_state_saved(setting, undisturbed, tmp_path):
+    folder = tmp_path / "run"
+    folder_setting = dataclasses.replace(setting, training=dataclasses.replace(setting.training, save_every=1e9))
+    words = command(folder_setting, folder, "--format", "json", "--threads", "1")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-m", "rarename", *words], **pipes) as process:
+        process.stdout.readline()
+        assert not (folder / "state.safetensors").exists()
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate()
+    assert process.returncode == 130
+    assert error == "rarename train: interrupted; the same command with --resume goes on\n"
+    assert (folder / "state.safetensors").exists()
+    assert train(folder_setting, folder, resume=True) is Outcome.FINISHED
+    assert_same_run(undisturbed, folder)
 
 
 def test_the_best_weights_are_kept_and_can_be_evaluated(setting, undisturbed):
@@ -121,7 +190,7 @@ def test_commands(setting, undisturbed, capfd):
 
 
 def test_a_run_with_other_settings_is_not_touched(setting, undisturbed):
-    with pytest.raises(RunError, match="holds a run with other settings"):
+    with pytest.raises(RunError, match=r"holds a run with other settings: seed \(0, not 5\); choose another folder"):
         train(dataclasses.replace(setting, seed=5), undisturbed, resume=True)
 
 
@@ -133,13 +202,183 @@ def test_a_folder_that_is_no_run_is_not_touched(setting, tmp_path):
         evaluate(tmp_path)
 
 
-def test_truncated_weights_say_so(undisturbed, tmp_path):
-    for name in ("experiment.toml", "encoding.json"):
-        (tmp_path / name).write_bytes((undisturbed / name).read_bytes())
-    whole = (undisturbed / "weights.safetensors").read_bytes()
-    (tmp_path / "weights.safetensors").write_bytes(whole[:1000])
-    with pytest.raises(RunError, match=r"weights\.safetensors is missing or damaged"):
-        evaluate(tmp_path)
+# --- faults -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def begun(setting, tmp_path):
+    """A run that has taken its first step."""
+    assert train(setting, tmp_path / "begun", time_limit=0.0) is Outcome.INTERRUPTED
+    return tmp_path / "begun"
+
+
+@pytest.fixture
+def finished(undisturbed, tmp_path):
+    """A copy of a finished run, to be spoilt."""
+    return Path(shutil.copytree(undisturbed, tmp_path / "finished"))
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "weights.safetensors"])
+def test_a_full_disk_leaves_what_was_saved(setting, undisturbed, begun, monkeypatch, name):
+    before = (begun / "state.safetensors").read_bytes()
+
+    def save_until_full(tensors, path, metadata):
+        if name in str(path):
+            Path(path).write_bytes(b"the beginning of")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save_file(tensors, path, metadata)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rarename.training.state.save_file", save_until_full)
+        message = rf"{name} could not be written: .*No space left.*; when there is room .* with --resume goes on"
+        with pytest.raises(RunError, match=message):
+            train(setting, begun, resume=True)
+    if name == "state.safetensors":
+        assert (begun / name).read_bytes() == before
+    assert not list(begun.glob(".*"))
+    assert train(setting, begun, resume=True) is Outcome.FINISHED
+    assert_same_run(undisturbed, begun)
+
+
+def test_a_torn_line_of_metrics_is_written_again(setting, undisturbed, begun):
+    (begun / "metrics.jsonl").write_text('{"examples": 0}\n{"exam')
+    train(setting, begun, resume=True, time_limit=0.0)
+    assert (begun / "metrics.jsonl").read_text() == '{"examples": 0}\n'
+
+
+def test_a_truncated_file_says_so(setting, finished):
+    for name in ("weights.safetensors", "state.safetensors"):
+        (finished / name).write_bytes((finished / name).read_bytes()[:1000])
+    with pytest.raises(
+        RunError, match=r"weights\.safetensors is missing or damaged: .*; train again, or put back a copy"
+    ):
+        evaluate(finished)
+    with pytest.raises(RunError, match=r"state\.safetensors is missing or damaged"):
+        train(setting, finished, resume=True)
+
+
+def test_a_state_of_another_version_says_so(setting, finished):
+    save_file({"other": torch.zeros(1)}, finished / "state.safetensors")
+    with pytest.raises(
+        RunError, match=r"(?s)state\.safetensors does not fit this version .*; go on with the version that"
+    ):
+        train(setting, finished, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "version = 1\n",
+            "version = 99\n",
+            "is of version 99; this rarename reads version 1; use the rarename that made",
+        ),
+        (
+            "version = 1\n",
+            "",
+            "written by another version of rarename: it has no version; use the rarename that made it",
+        ),
+        (
+            "patience = 0\n",
+            "",
+            "another version of rarename: it has no training.patience; .* or train again with this one",
+        ),
+        ("[model]\n", "[model]\ncolour = 1\n", "it has model.colour, which this version does not know; use the"),
+    ],
+)
+def test_a_run_of_another_version_says_so(setting, finished, old, new, message):
+    path = finished / "experiment.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(RunError, match=message):
+        evaluate(finished)
+    with pytest.raises(RunError, match=message):
+        train(setting, finished, resume=True)
+
+
+def test_a_corpus_of_another_language_says_so(finished, tmp_path):
+    for name in "abcdefghij":
+        (tmp_path / "src" / name).mkdir(parents=True)
+        (tmp_path / "src" / name / "m.js").write_text(f"function {name}(x, y) {{ return x + y - {name}; }}\n")
+    prepare(tmp_path / "js", [str(tmp_path / "src")], PrepareSettings("javascript", keep_near_duplicates=True))
+    with pytest.raises(
+        RunError, match="js, a corpus of javascript, has other node types than the run was trained with"
+    ):
+        evaluate(finished, corpus=str(tmp_path / "js"))
+
+
+def test_a_corpus_that_ranks_names_otherwise_says_so(finished):
+    path = finished / "encoding.json"
+    content = json.loads(path.read_text())
+    content["values"][:2] = content["values"][1::-1]
+    path.write_text(json.dumps(content))
+    with pytest.raises(RunError, match="ranks names in another order than the corpus that the run was trained with"):
+        evaluate(finished)
+
+
+def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
+    corpus = Path(shutil.copytree(corpus_folder, tmp_path / "corpus"))
+    setting, folder = build(str(corpus), "tiny", SETTINGS), tmp_path / "run"
+    train(setting, folder, time_limit=0.0)
+    (corpus / "manifest.json").write_text((corpus / "manifest.json").read_text() + "\n")
+    message = "corpus is not the corpus any more that .*run was begun with; prepare that one again, or train a new run"
+    with pytest.raises(RunError, match=message):
+        train(setting, folder, resume=True)
+    with pytest.raises(RunError, match=message):
+        evaluate(folder)
+
+
+def test_a_corpus_without_fit_functions_says_so(corpus_folder, tmp_path):
+    with pytest.raises(UsageError, match="has nothing to learn from: no function in training fits the task"):
+        train(build(str(corpus_folder), "tiny", SETTINGS | {"task.max_nodes": 3}), tmp_path / "run")
+
+
+def test_curves_need_a_package(setting, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("rarename.experiment.tensorboard.find_spec", lambda name: None)
+    assert main(command(setting, tmp_path / "run", "--tensorboard")) == 2
+    message = "rarename train: --tensorboard needs the package tensorboard; install it with rarename[tensorboard]\n"
+    assert capfd.readouterr().err == message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_curves_are_written(setting, tmp_path):
+    pytest.importorskip("tensorboard")
+    assert main(command(setting, tmp_path / "run", "--tensorboard")) == 0
+    assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
+
+
+# --- early stop -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hopeless(setting):
+    """It learns nothing, so the second look at the validation split cannot be better."""
+    training = dataclasses.replace(setting.training, learning_rate=0.0, patience=2, validate_every=100)
+    return dataclasses.replace(setting, training=training)
+
+
+def test_it_stops_when_patience_is_at_its_end(hopeless, tmp_path, capfd):
+    assert train(hopeless, tmp_path / "run") is Outcome.EARLY
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+    before = (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns
+    assert main(command(hopeless, tmp_path / "run", "--resume")) == 0
+    assert (
+        "stopped early, after 2 validations without a better score; the best weights are in" in capfd.readouterr().err
+    )
+    assert (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns == before
+
+
+def test_interrupted_it_stops_early_at_the_same_place(hopeless, tmp_path):
+    train(hopeless, tmp_path / "once")
+    while (outcome := train(hopeless, tmp_path / "often", resume=True, time_limit=0.0)) is Outcome.INTERRUPTED:
+        pass
+    assert outcome is Outcome.EARLY
+    assert_same_run(tmp_path / "once", tmp_path / "often")
+
+
+# --- settings ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,7 +397,7 @@ def test_a_setting_that_does_not_fit_the_corpus_says_so(corpus_folder, tmp_path,
 @pytest.mark.parametrize(
     ("preset", "settings", "error", "message"),
     [
-        ("huge", {}, UnknownName, "no preset 'huge'; choose one of paper, small, tiny"),
+        ("huge", {}, UnknownName, f"no preset 'huge'; choose one of {', '.join(PRESETS)}"),
         ("tiny", {"model.widht": 3}, UsageError, "no setting 'model.widht'; choose one of model.width"),
         ("tiny", {"colour": 3}, UsageError, "no setting 'colour'; choose one of corpus, corpus_digest, seed"),
         ("tiny", {"model": 3}, UsageError, "model is a table of settings, not 3"),

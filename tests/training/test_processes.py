@@ -1,6 +1,7 @@
 """Several processes train as one would."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,14 +31,15 @@ def setting(corpus_folder):
     return build(str(corpus_folder), "tiny", SETTINGS)
 
 
-@pytest.fixture(scope="module")
-def by_one(setting, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "one"
-    before = torch.get_num_threads()
+def by_one(setting, folder, dtype):
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    assert train(setting, folder) is Outcome.FINISHED
-    torch.set_num_threads(before)
-    return folder
+    torch.set_default_dtype(dtype)
+    try:
+        return train(setting, folder, resume=folder.exists(), time_limit=0.0 if folder.name == "mixed" else math.inf)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_num_threads(threads)
 
 
 def by_two(*words, check=True):
@@ -49,54 +51,77 @@ def by_two(*words, check=True):
     return done
 
 
-def train_by_two(setting, folder, *more, check=True):
+def command(setting, folder, *more):
     toml = folder.with_suffix(".toml")
     experiments.write(setting, toml)
-    words = ["--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
-    return by_two("-m", "--", "rarename", "train", "misuse", *words, check=check)
+    return ["train", "misuse", "--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
 
 
-def assert_same_run(left, right):
-    for name in ("weights.safetensors", "state.safetensors"):
-        first, second = load_file(left / name), load_file(right / name)
-        assert first.keys() == second.keys()
-        for key in first:
-            torch.testing.assert_close(first[key], second[key], rtol=1e-4, atol=1e-5, msg=lambda m, k=key: f"{k}: {m}")
+def differences(left, right, blind=()):
+    """The largest difference of any two weights of two runs, relative to the larger weights."""
+    first, second = load_file(left / "weights.safetensors"), load_file(right / "weights.safetensors")
+    assert first.keys() == second.keys()
+    return max(
+        ((first[name] - second[name]).abs() / (1 + first[name].abs())).max().item()
+        for name in first
+        if not name.endswith(blind)
+    )
+
+
+def assert_same_metrics(left, right, rel):
     metrics = [[json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()] for run in (left, right)]
     assert len(metrics[0]) == len(metrics[1]) > 2
     for first, second in zip(*metrics, strict=True):
-        assert first["loss"] == pytest.approx(second["loss"], rel=1e-5)
+        assert first["loss"] == pytest.approx(second["loss"], rel=rel)
         for key in ("examples", "epoch", "step", "learning_rate", "validation"):
             assert first[key] == second[key]
 
 
+BLIND = ("pointers.bias", "queries_keys_values.bias")
+"""A number added to all scores of a softmax changes nothing: the gradient of these is noise, and Adam blows it up."""
+
+
 @pytest.mark.slow
-def test_two_processes_learn_what_one_learns(setting, by_one, tmp_path):
-    done = train_by_two(setting, tmp_path / "two")
-    assert_same_run(by_one, tmp_path / "two")
+def test_two_processes_learn_what_one_learns(setting, tmp_path):
+    assert by_one(setting, tmp_path / "one", torch.float32) is Outcome.FINISHED
+    done = by_two("-m", "--", "rarename", *command(setting, tmp_path / "two"))
+    assert differences(tmp_path / "one", tmp_path / "two", BLIND) < 1e-4
+    assert_same_metrics(tmp_path / "one", tmp_path / "two", rel=1e-5)
     # Only the first process speaks.
     assert done.stderr.count("finished; the best weights are in") == 1
-    assert done.stderr.count("examples/s") == len((by_one / "metrics.jsonl").read_text().splitlines())
+    assert done.stderr.count("examples/s") == len((tmp_path / "one" / "metrics.jsonl").read_text().splitlines())
+
+
+DOUBLE = """
+import sys, torch
+torch.set_default_dtype(torch.float64)
+from rarename.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.mark.slow
-def test_a_run_may_go_on_with_another_number_of_processes(setting, by_one, tmp_path):
+def test_a_run_may_go_on_with_another_number_of_processes(setting, tmp_path):
+    """In double precision, where nothing hides behind rounding."""
+    (tmp_path / "double.py").write_text(DOUBLE)
+    assert by_one(setting, tmp_path / "one", torch.float64) is Outcome.FINISHED
     folder = tmp_path / "mixed"
-    done = train_by_two(setting, folder, "--time-limit", "0")
+    done = by_two("--", str(tmp_path / "double.py"), *command(setting, folder, "--time-limit", "0"))
     assert done.stderr.count("the time is up; the same command with --resume goes on") == 1
     for _ in range(5):
-        assert train(setting, folder, resume=True, time_limit=0.0) is Outcome.INTERRUPTED
-    train_by_two(setting, folder, "--resume")
-    assert_same_run(by_one, folder)
+        assert by_one(setting, folder, torch.float64) is Outcome.INTERRUPTED
+    by_two("--", str(tmp_path / "double.py"), *command(setting, folder, "--resume"))
+    assert differences(tmp_path / "one", folder) < 1e-7
+    assert_same_metrics(tmp_path / "one", folder, rel=1e-9)
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_said_once(setting, by_one):
-    done = by_two(
-        "-m", "--", "rarename", "train", "misuse", "--corpus", setting.corpus, "--run", str(by_one), check=False
-    )
+def test_what_is_wrong_is_said_once(setting, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious.txt").write_text("mine")
+    done = by_two("-m", "--", "rarename", *command(setting, tmp_path / "run"), check=False)
     assert done.returncode != 0
-    assert done.stderr.count("holds a run already; say --resume to go on with it") == 1
+    assert done.stderr.count("exists and is no run; choose another folder") == 1
     assert "Connection closed" not in done.stderr
 
 

@@ -100,6 +100,7 @@ def started() -> Iterator[Processes]:
     distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
     try:
         yield Processes(rank, count, device)
+        distributed.barrier()  # leave together: who goes first closes a connection that others may still listen to
     finally:
         distributed.destroy_process_group()
 
