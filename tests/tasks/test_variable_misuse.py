@@ -251,6 +251,17 @@ def test_scores_at_equal_false_alarms_by_hand():
     assert at["0.01"]["joint_accuracy"] == 0.25
 
 
+def test_the_confidence_from_which_on_few_are_flagged():
+    counts = margins(*[(False, number / 10, True) for number in range(200)], (True, 30.0, True), (True, 0.0, True))
+    least = counts.confidence_at(1 / 200)
+    assert sum(confidence >= least for confidence in counts.columns["confidence"][0][:200]) <= 1
+    assert sum(confidence >= least - 0.001 for confidence in counts.columns["confidence"][0][:200]) >= 1
+    at = counts.details()["at_confidence"]
+    assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 1.0}
+    assert at["0.7"]["joint_accuracy"] == 0.5
+    assert at["0.99"]["false_alarms"] < at["0.7"]["false_alarms"] < 1
+
+
 def test_scores_by_length_and_by_rarity_by_hand():
     counts = margins((False, -1.0, True), (True, 1.0, True), (True, -1.0, True))
     details = counts.details()

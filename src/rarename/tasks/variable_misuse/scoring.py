@@ -1,5 +1,6 @@
 """Loss and scores of variable misuse (paper, section 4.1; Hellendoorn et al. 2020), and what an answer says."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,9 @@ FALSE_ALARMS = (0.005, 0.01, 0.05, 0.1)
 
 PLACES_WEIGHT = 3.0
 """What places judged by themselves count, against one repair: there are several of them in a function."""
+
+CONFIDENCES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""From which on `rarename check` may show what it suspects."""
 
 LENGTHS = (25, 50, 100, 150, 250)
 """Groups of functions by their number of nodes: up to so many each, and longer."""
@@ -100,10 +104,14 @@ class Counts:
         shares = answer.repair(rows, place, batch).softmax(dim=1)
         first, _ = likeliest_variable(shares, batch.names, batch.is_variable)
         wrong, right = batch.names[rows, place], batch.right[rows, place]
+        suspected = suspicions(answer, batch)
+        suggested = batch.names.gather(1, suspected.repair[:, None])[:, 0]
         judged = {
             "is_buggy": is_buggy,
             "length": batch.is_node.sum(dim=1),
             "margin": best - answer.location[:, 0],
+            "confidence": suspected.confidence,
+            "is_found": is_buggy & (suspected.place == place) & (suggested == right),
             "is_located": is_buggy & (pointed == place),
             "is_repaired": is_buggy & batch.is_repair.gather(1, first[:, None])[:, 0],
             "is_half": is_buggy & ((shares * batch.is_repair).sum(dim=1) >= 0.5),
@@ -128,7 +136,15 @@ class Counts:
             "by_length": {name: _of_clean(rows) | _of_buggy(rows) for name, rows in by_length.items()},
             "by_rarity": {name: _of_buggy(rows) for name, rows in by_rarity.items()},
             "at_false_alarms": {f"{share:g}": _at_false_alarms(table, share) for share in FALSE_ALARMS},
+            "at_confidence": {f"{least:g}": _at_confidence(table, least) for least in CONFIDENCES},
         }
+
+    def confidence_at(self, false_alarms: float) -> float:
+        """The lowest confidence, to three digits, from which on at most this share of clean functions is flagged."""
+        table = self._table()
+        clean = np.sort(table["confidence"][~table["is_buggy"]])[::-1]
+        first_silent = float(clean[int(false_alarms * len(clean))]) if len(clean) else 0.0
+        return min(1.0, math.floor(1_000 * first_silent + 1) / 1_000)
 
     def _table(self) -> Table:
         return {name: np.concatenate(parts) for name, parts in self.columns.items()}
@@ -169,6 +185,15 @@ def _at_false_alarms(table: Table, share: float) -> dict[str, float]:
         "joint_accuracy": _of_buggy(moved)["joint_accuracy"],
         "location_accuracy": _of_buggy(moved)["location_accuracy"],
         "joint_accuracy_both_rare": _of_buggy(both_rare)["joint_accuracy"],
+    }
+
+
+def _at_confidence(table: Table, least: float) -> dict[str, float]:
+    """What `rarename check` would show: the most suspicious place of a function, if it is suspicious enough."""
+    is_shown = table["confidence"] >= least
+    return {
+        "false_alarms": _share(is_shown[~table["is_buggy"]]),
+        "joint_accuracy": _share((is_shown & table["is_found"])[table["is_buggy"]]),
     }
 
 
