@@ -24,6 +24,7 @@ from rarename.errors import RunError, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import Experiment
 from rarename.parts import frequent_parts
+from rarename.tasks.task import Counts
 from rarename.tasks.variable_misuse.model import MisuseModel
 from rarename.tasks.variable_misuse.task import COUNTED, HIDDEN, MisuseTask
 from rarename.training.loop import WEIGHTS as WEIGHTS
@@ -91,6 +92,12 @@ def evaluate(
     folder: Path, split: str = "test", corpus: str | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """The scores of a run's best weights on a split of its corpus, or of another corpus."""
+    counts = judge(folder, split, corpus, progress)
+    return counts.scores() | counts.details()
+
+
+def judge(folder: Path, split: str, corpus: str | None = None, progress: Progress | None = None) -> Counts:
+    """What a run's best weights answer on a split, example by example."""
     experiment = load_experiment(folder)
     encoding = Encoding.load(folder / ENCODING)
     if corpus is None:
@@ -101,8 +108,7 @@ def evaluate(
     model = load_model(folder, experiment, encoding).to(choose_device())
     progress = progress or Silence()
     progress.stage("evaluating", task.num_measured(split))
-    counts = measure(task, model, split, tell=progress.advance)
-    return counts.scores() | counts.details()
+    return measure(task, model, split, tell=progress.advance)
 
 
 def load_model(folder: Path, experiment: Experiment, encoding: Encoding) -> MisuseModel:

@@ -125,8 +125,8 @@ class Counts:
         table = self._table()
         return _of_clean(table) | _of_buggy(table)
 
-    def details(self) -> dict[str, Any]:
-        """Scores by length, by rarity of the names, and at equal shares of false alarms."""
+    def details(self, *confidences: float) -> dict[str, Any]:
+        """Scores by length, by rarity of the names, at equal shares of false alarms, and at confidences."""
         table = self._table()
         groups = np.searchsorted(LENGTHS, table["length"])
         lengths = [f"up to {longest}" for longest in LENGTHS] + [f"over {LENGTHS[-1]}"]
@@ -136,7 +136,9 @@ class Counts:
             "by_length": {name: _of_clean(rows) | _of_buggy(rows) for name, rows in by_length.items()},
             "by_rarity": {name: _of_buggy(rows) for name, rows in by_rarity.items()},
             "at_false_alarms": {f"{share:g}": _at_false_alarms(table, share) for share in FALSE_ALARMS},
-            "at_confidence": {f"{least:g}": _at_confidence(table, least) for least in CONFIDENCES},
+            "at_confidence": {
+                f"{least:g}": _at_confidence(table, least) for least in sorted({*CONFIDENCES, *confidences})
+            },
         }
 
     def confidence_at(self, false_alarms: float) -> float:
