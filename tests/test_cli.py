@@ -261,7 +261,7 @@ def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
 def test_training_without_torch_says_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     code, _, err = run("train", "misuse", "--corpus", tmp_path, "--run", tmp_path / "run")
-    assert (code, err) == (2, "rarename train: needs torch; install it with rarename[train]\n")
+    assert (code, err) == (2, "rarename train: needs torch; install it with pip install torch\n")
 
 
 def test_inspect_of_no_corpus(run, tmp_path):
@@ -356,7 +356,7 @@ def test_check_without_torch_says_what_to_install(figure):
         f"sys.exit(m.main(['check', {str(figure)!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "rarename check: needs torch; install it with rarename[train]\n")
+    assert (done.returncode, done.stderr) == (2, "rarename check: needs torch; install it with pip install torch\n")
 
 
 def test_check_reads_standard_input(python_run):

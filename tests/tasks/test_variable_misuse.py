@@ -1,5 +1,6 @@
 """Variable misuse: the examples, the loss and the scores."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -342,6 +343,35 @@ def test_a_suspicion_is_a_candidate_and_names_another_variable():
     assert found.repair[0] == 1
     assert found.confidence[0] == pytest.approx(0.1)
     assert found.confidence[1] == 0
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
+    tokens = ["#NEWLINE#", "def f(", "a", ",", "b", ")", ":", "return", "b", "+", "c"]
+    # The right name stands at 2, which is no published candidate.
+    bug = {"has_bug": True, "error_location": 8, "repair_targets": [2], "repair_candidates": [4, 8, 10]}
+    clean = {"has_bug": False, "error_location": 0, "repair_targets": [], "repair_candidates": [2, 4, 8, 10]}
+    lines = [
+        json.dumps({"source_tokens": [*tokens[:-1], f"c{number}"], **kind, "bug_kind_name": "VARIABLE_MISUSE",
+                    "provenances": [{"datasetProvenance": {"filepath": f"owner{number}/repo/m.py"}}]})
+        for number in range(40) for kind in (bug, clean)
+    ]  # fmt: skip
+    (tmp_path / "dev.jsonl").write_text("\n".join(lines) + "\n")
+    settings = PrepareSettings("tokens", keep_near_duplicates=True)
+    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], settings)
+    corpus = Corpus(tmp_path / "corpus")
+    encoding = Encoding(corpus.vocabulary(5), corpus.types, placeholders=20)
+    task = MisuseTask(corpus, encoding, MisuseConfig(head=head), batch_nodes=1_000, seed=0)
+    assert task.num_examples() == len(task.functions("train")) > 10
+    batch = task.batch(list(range(len(task.functions("train")))), 0)
+    places = {(int(row.location), tuple(row.is_repair.nonzero().flatten().tolist())) for row in rows_of(batch)}
+    assert places == {(9, (2,)), (0, ())}
+    assert loss(task.build(ModelConfig(16, 1, 2, 16))(batch), batch).mean().item() < 20
+
+
+def rows_of(batch):
+    for row in range(len(batch)):
+        yield Batch(**{name: tensor[row] for name, tensor in vars(batch).items() if tensor is not None})
 
 
 @pytest.mark.parametrize("head", HEADS)

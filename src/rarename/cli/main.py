@@ -67,7 +67,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors"):
             raise
-        print(f"rarename {parsed.command}: needs {error.name}; install it with rarename[train]", file=sys.stderr)
+        print(f"rarename {parsed.command}: needs {error.name}; install it with pip install {error.name}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.

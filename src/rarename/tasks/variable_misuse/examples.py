@@ -62,7 +62,8 @@ class Function:
     def variables(self) -> NDArray[np.int64]:
         """The places that hold a variable."""
         if self.bug is not None:
-            return np.array(sorted(self.bug.repair_candidates), dtype=np.int64)
+            # A few of the published repairs are not among the candidates published with them.
+            return np.array(sorted({*self.bug.repair_candidates, *self.bug.repair_targets}), dtype=np.int64)
         return np.nonzero(_IS_VARIABLE[self.roles])[0]
 
     @property
@@ -157,17 +158,22 @@ class Nodes(NamedTuple):
     parts: NDArray[np.int16] | None = None
 
     @classmethod
-    def of(cls, traversal: Traversal, language: Language, encoding: Encoding) -> "Nodes":
-        """The nodes of a source text. Rare names get other rank ids than in a corpus, but the same model ids."""
+    def of(
+        cls, traversal: Traversal, language: Language, encoding: Encoding, roles: Sequence[Role] | None = None
+    ) -> "Nodes":
+        """The nodes of a source text. Rare names get other rank ids than in a corpus, but the same model ids.
+
+        Roles that are known already need not be found again.
+        """
         values, _ = encoding.values.ranks(traversal.values)
         opens = np.array([name in language.scope_types for name in traversal.types])
         nodes = np.arange(len(traversal), dtype=np.int32)  # the types that `opens` speaks of: each node has its own
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
-            roles=np.array(language.roles(traversal), dtype=np.int8),
+            roles=np.array(language.roles(traversal) if roles is None else roles, dtype=np.int8),
             scopes=scopes(nodes, np.array(traversal.parents, dtype=np.int32), opens),
-            parts=part_ids(traversal.values, encoding.parts) if encoding.parts else None,
+            parts=_parts_of_nodes(traversal, values, encoding.parts) if encoding.parts else None,
         )
 
     def cut(self, start: int, length: int) -> Function:
@@ -176,6 +182,12 @@ class Nodes(NamedTuple):
         scopes = np.maximum(self.scopes[part] - start, -1)
         parts = None if self.parts is None else self.parts[part]
         return Function(self.types[part], self.values[part], self.roles[part], scopes, parts)
+
+
+def _parts_of_nodes(traversal: Traversal, values: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
+    """The parts of the value of each node; `values` are its rank ids, so that each value is taken apart once."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    return part_ids([traversal.values[node] for node in first.tolist()], parts)[inverse]
 
 
 class Functions(Sequence[Function]):
@@ -210,6 +222,11 @@ class Functions(Sequence[Function]):
                 if is_fit(nodes.cut(start, length)):
                     places.append((number, start, length))
         self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
+
+    @property
+    def examples_each(self) -> int:
+        """How many examples a function gives: with and without a misuse, unless it has come with its own."""
+        return 1 if self._bugs else 2
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -80,14 +80,14 @@ class MisuseTask:
         return self.config.model(config, self.encoding)
 
     def num_examples(self, epochs: float = 1.0) -> int:
-        dense = min(epochs, self.config.dense_epochs)
-        return round((dense + 2 * (epochs - dense)) * len(self.functions("train")))
+        functions, dense = self.functions("train"), min(epochs, self.config.dense_epochs)
+        return round((dense + functions.examples_each * (epochs - dense)) * len(functions))
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
-        generator = np.random.default_rng([self.seed, epoch])
+        functions, generator = self.functions("train"), np.random.default_rng([self.seed, epoch])
         # A function takes twice its room if it comes with and without its misuse.
-        times = 1 if self._is_dense(epoch) else 2
-        return batches(times * self.functions("train").lengths, self.batch_nodes, generator)
+        times = 1 if self._is_dense(epoch) else functions.examples_each
+        return batches(times * functions.lengths, self.batch_nodes, generator)
 
     def batch(self, indexes: list[int], epoch: int) -> Batch:
         functions = self.functions("train")
@@ -103,14 +103,14 @@ class MisuseTask:
     def measured(self, split: str, limit: int = 0) -> Iterator[Batch]:
         functions = self.functions(split)
         chosen = np.random.default_rng(_MEASURED_SEED).permutation(len(functions))[: limit or None]
-        for batch in batches(2 * functions.lengths[chosen], 8_000, None):
+        for batch in batches(functions.examples_each * functions.lengths[chosen], 8_000, None):
             pairs = [
                 self._pair(functions, int(chosen[index]), [_MEASURED_SEED, int(chosen[index])], []) for index in batch
             ]
             yield self.collate([example for pair in pairs for example in pair])
 
     def num_measured(self, split: str) -> int:
-        return 2 * len(self.functions(split))
+        return self.functions(split).examples_each * len(self.functions(split))
 
     def loss(self, answer: Answer, batch: Batch) -> Loss:
         return loss(answer, batch)
