@@ -67,7 +67,8 @@ def _main(arguments: Sequence[str] | None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors"):
             raise
-        print(f"rarename {parsed.command}: needs {error.name}; install it with pip install {error.name}", file=sys.stderr)
+        needed = error.name
+        print(f"rarename {parsed.command}: needs {needed}; install it with pip install {needed}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.

@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
+    from rarename.corpus.store import Corpus
     from rarename.experiment import experiment as experiments
     from rarename.experiment import tensorboard
     from rarename.experiment.run import train
@@ -55,8 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         torch.set_num_threads(arguments.threads)
     with ExitStack() as stack:
         processes = stack.enter_context(started())
+        language = Corpus(arguments.corpus).language.name
         experiment = processes.by_first(
-            lambda: experiments.build(arguments.corpus, arguments.preset, _settings(arguments))
+            lambda: experiments.build(arguments.corpus, arguments.preset, _settings(arguments), language)
         )
         tells: list[Callable[[dict[str, Any]], None]] = [_tell_json]
         if arguments.format == "text":

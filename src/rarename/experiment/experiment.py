@@ -74,16 +74,25 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 paper: docs/variable-misuse.md), and for a demonstration."""
 
 
-def build(corpus: str, preset: str, settings: dict[str, Any]) -> Experiment:
+PRESETS_OF_LANGUAGES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
+    ("paper", "javascript"): {"training": {"epochs": 40.0}},
+}
+"""What a preset has otherwise for a language."""
+
+
+def build(corpus: str, preset: str, settings: dict[str, Any], language: str = "") -> Experiment:
     """An experiment from a preset and settings, which may be nested or have dotted keys (`model.width`).
 
+    >>> build("c", "paper", {}).training.epochs, build("c", "paper", {}, "javascript").training.epochs
+    (25.0, 40.0)
     >>> build("c", "small", {"model.layers": 2, "seed": 7}).model.layers
     2
     """
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     merged: dict[str, Any] = {"corpus": corpus}
-    for part in (*_flattened(PRESETS[preset]), *_flattened(settings)):
+    of_language = PRESETS_OF_LANGUAGES.get((preset, language), {})
+    for part in (*_flattened(PRESETS[preset]), *_flattened(of_language), *_flattened(settings)):
         merged[part[0]] = part[1]
     experiment: Experiment = _from_flat(Experiment, merged, "")
     return experiment
