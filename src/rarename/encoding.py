@@ -134,8 +134,8 @@ class Encoding:
         >>> Encoding(Vocabulary([]), types=Vocabulary(["Module", "Expr"])).type_ranks(["Expr", "Match"])
         array([ 1, -2], dtype=int16)
         """
-        rank, unknown = self.types.rank, Special.UNK.rank
-        return np.array([unknown if (r := rank(t)) is None else r for t in types], dtype=np.int16)
+        ranks = {name: Special.UNK.rank if (rank := self.types.rank(name)) is None else rank for name in set(types)}
+        return np.array([ranks[name] for name in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
         """Model ids to values; `names` says what the placeholders stand for.

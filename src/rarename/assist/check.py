@@ -19,7 +19,7 @@ from rarename.corpus.progress import Progress, Silence
 from rarename.corpus.shards import is_minified
 from rarename.errors import ParseError, UsageError
 from rarename.syntax import Language, Role, Traversal, language_named
-from rarename.syntax.functions import functions, qualified_name
+from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.source import Lines, is_name
 from rarename.tasks.batches import batches
 from rarename.tasks.variable_misuse.examples import Function, Nodes, cut_out
@@ -97,7 +97,7 @@ class Checker:
         found: list[tuple[_Function, Finding]] = []
         pool: list[_Function] = []
         languages: set[str] = set()
-        num_files = num_functions = waiting = 0
+        num_files = num_functions = num_nodes = waiting = 0
         for number, item in enumerate(files):
             waiting += 1
             parsed = item if isinstance(item, Skipped) else _parse_file(item, number)
@@ -108,11 +108,12 @@ class Checker:
                 languages.add(parsed.language.name)
                 cut = self._functions(parsed)
                 num_functions += len(cut)
+                num_nodes += sum(len(function.function) for function in cut)
                 pool += cut
                 skipped += parsed.too_long()
-            if sum(len(function.function) for function in pool) >= POOL_NODES:
+            if num_nodes >= POOL_NODES:
                 found += self._judge(pool, _Steps(progress, waiting))
-                pool, waiting = [], 0
+                pool, num_nodes, waiting = [], 0, 0
         found += self._judge(pool, _Steps(progress, waiting))
         shown = [
             finding for function, finding in sorted(found, key=_by_place)
@@ -130,10 +131,11 @@ class Checker:
         )
 
     def _functions(self, parsed: "_Parsed") -> list["_Function"]:
-        slices = cut_out(functions(parsed.traversal, parsed.language), MAX_NODES_CHECKED)
+        slices = cut_out(parsed.functions, MAX_NODES_CHECKED)
         if not slices:
             return []
-        nodes = Nodes.of(parsed.traversal, parsed.language, self.model(parsed.language).encoding)
+        encoding = self.model(parsed.language).encoding
+        nodes = Nodes.of(parsed.traversal, parsed.language, encoding, parsed.roles)
         return [_Function(parsed, start, nodes.cut(start, length)) for start, length in slices]
 
     def _judge(self, pool: Sequence["_Function"], steps: "_Steps | None" = None) -> list[tuple["_Function", Finding]]:
@@ -178,16 +180,26 @@ class _Parsed:
     language: Language
     traversal: Traversal
     roles: list[Role]
+    functions: list[Slice]
+    """All of them, nested ones too."""
     lines: Lines
 
     @classmethod
     def of(cls, text: str, language: Language, path: str, number: int) -> "_Parsed":
         traversal = language.parse(text, False)
-        return cls(path, number, language, traversal, language.roles(traversal), Lines(text.encode("utf-8"), language))
+        return cls(
+            path=path,
+            number=number,
+            language=language,
+            traversal=traversal,
+            roles=language.roles(traversal),
+            functions=functions(traversal, language),
+            lines=Lines(text.encode("utf-8"), language),
+        )
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
-        for start, length in functions(self.traversal, self.language):
+        for start, length in self.functions:
             if length > MAX_NODES_CHECKED:
                 name = qualified_name(self.traversal, self.roles, start, self.language)
                 line = self.traversal.span(start).line
@@ -204,7 +216,8 @@ class _Function:
 
     def has_choice(self) -> bool:
         """Whether there are two variables: else there is nothing to confuse."""
-        return len(np.unique(self.function.values[self.function.variables])) >= 2
+        names = self.function.values[self.function.variables]
+        return bool((names != names[:1]).any())
 
     def finding(self, place: int, repair: int, confidence: float) -> Finding | None:
         """What the model says about this function, in the text's own names; both places are nodes of the function."""

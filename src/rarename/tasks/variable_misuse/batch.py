@@ -121,7 +121,8 @@ class Collator:
             elif function.bug is not None:
                 is_candidate[row, variables] = True  # tokens do not tell reads from bindings
             else:
-                is_bound = np.isin(ranks[row, nodes], function.values[function.bindings])
+                # Functions are short: comparing all pairs takes less time than `isin`, which sorts.
+                is_bound = (ranks[row, nodes, None] == np.unique(function.values[function.bindings])).any(axis=1)
                 is_variable[row, nodes] &= is_bound
                 is_candidate[row, nodes] = is_bound & (function.roles == Role.READ)
         values = self.encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus)
