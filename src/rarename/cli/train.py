@@ -10,11 +10,14 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rarename.anonymize import STRATEGIES
 from rarename.cli.reading import write
 from rarename.errors import UsageError
+
+if TYPE_CHECKING:
+    from rarename.experiment.experiment import Experiment
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --run runs/ordered --preset tiny --vocabulary-size 100
@@ -45,8 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from rarename.corpus.store import Corpus
-    from rarename.experiment import experiment as experiments
     from rarename.experiment import tensorboard
     from rarename.experiment.run import train
     from rarename.training.loop import Outcome
@@ -56,10 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         torch.set_num_threads(arguments.threads)
     with ExitStack() as stack:
         processes = stack.enter_context(started())
-        language = Corpus(arguments.corpus).language.name
-        experiment = processes.by_first(
-            lambda: experiments.build(arguments.corpus, arguments.preset, _settings(arguments), language)
-        )
+        experiment = processes.by_first(lambda: _experiment(arguments))
         tells: list[Callable[[dict[str, Any]], None]] = [_tell_json]
         if arguments.format == "text":
             tells = [stack.enter_context(_Shown())]
@@ -97,6 +95,14 @@ def run(arguments: argparse.Namespace) -> int:
     if processes.is_first:
         print(f"rarename train: {text}", file=sys.stderr)
     return 130 if interrupt.is_asked and not outcome else 0
+
+
+def _experiment(arguments: argparse.Namespace) -> "Experiment":
+    from rarename.corpus.store import Corpus
+    from rarename.experiment.experiment import build
+
+    language = Corpus(arguments.corpus).language.name
+    return build(arguments.corpus, arguments.preset, _settings(arguments), language)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
