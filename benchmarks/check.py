@@ -42,6 +42,9 @@ STANDARD = ("json", "email", "http", "asyncio", "unittest")
 INSTALLED = "rich"
 """A package that rarename itself needs, so it is always there."""
 
+PYTHON = (sys.executable, "-P")
+"""Not with the folder that is checked among those to import from: it may hold a `json` of its own."""
+
 MYPY_DID_WORK = re.compile(r"checked \d+ source file|no issues found in \d+ source file")
 PYLINT_USAGE_ERROR = 32
 
@@ -64,7 +67,7 @@ def main() -> None:
         runs: dict[str, list[dict[str, float]]] = {}
         summary: dict[str, Any] = {}
         for number in range(options.rounds):
-            output, ours = timed([sys.executable, "-m", "rarename", *our_arguments(options.model)], tree)
+            output, ours = timed([*PYTHON, "-m", "rarename", *our_arguments(options.model)], tree)
             summary = read_summary(output)
             runs.setdefault("rarename", []).append(ours)
             runs.setdefault("pylint", []).append(run_pylint(pylint, tree))
@@ -140,7 +143,7 @@ def run_pylint(pylint: Path, tree: Path) -> dict[str, float]:
 
 
 def run_mypy(tree: Path, cache: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "mypy", "--config-file", os.devnull, "--cache-dir", str(cache)]
+    command = [*PYTHON, "-m", "mypy", "--config-file", os.devnull, "--cache-dir", str(cache)]
     output, spent = timed([*command, "--check-untyped-defs", "--ignore-missing-imports", "."], tree)
     if not MYPY_DID_WORK.search(output.text):
         sys.exit(f"mypy failed: {(output.text + output.errors).strip()[-2000:]}")
