@@ -52,15 +52,15 @@ def describe(scores: dict[str, Any]) -> str:
     lines += ["nodes, of the function", ""]
     lines += [_scores(name, group) for name, group in scores["by_rarity"].items()]
     lines += ["in the vocabulary: the wrong and the right name", ""]
-    lines.append(_row("", ["joint", "location", "joint of bugs with both names rare"]))
+    lines.append(_row("", ["joint", "location", "both rare"]))
     for share, group in scores["at_false_alarms"].items():
         keys = ("joint_accuracy", "location_accuracy", "joint_accuracy_both_rare")
         lines.append(_row(f"{100 * float(share):g} %", [f"{100 * group[key]:.1f}" for key in keys if key in group]))
-    lines += ["of the clean functions flagged, whatever the model's own bound", ""]
-    lines.append(_row("", ["joint", "flagged of the clean"]))
+    lines += ["of the clean functions flagged, whatever the model's own bound; the last column is joint accuracy", ""]
+    lines.append(_row("", ["joint", "flagged"]))
     for least, group in scores["at_confidence"].items():
         lines.append(_row(least, [f"{100 * group['joint_accuracy']:.1f}", f"{100 * group['false_alarms']:.2f}"]))
-    lines += ["is the least confidence of what is shown", ""]
+    lines += ["is the least confidence of what is shown; flagged: of the clean functions", ""]
     lines.append(
         "* a repair counts from one half of the probability on, as in the paper; otherwise the likeliest counts"
     )

@@ -67,7 +67,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "tiny": {
         "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
-        "training": {"learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 3.0, "batch_nodes": 1_500},
+        "training": {"learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 4.0, "batch_nodes": 1_500},
     },
 }  # fmt: skip
 """Sizes for many graphics cards (the paper's), for a few cores, for the models of `rarename check` (which go beyond the
