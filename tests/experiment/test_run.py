@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -22,7 +23,9 @@ from rarename.errors import RunError, UnknownName, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import PRESETS, build
 from rarename.experiment.run import evaluate, train
+from rarename.training import loop
 from rarename.training.loop import Outcome
+from rarename.training.state import read_tensors
 
 SETTINGS = {
     "encoding.vocabulary_size": 50,
@@ -175,6 +178,25 @@ def test_the_best_weights_are_kept_and_can_be_evaluated(setting, undisturbed):
     assert scores["num_clean"] > 10
     assert 0 <= scores["joint_accuracy"] <= scores["location_accuracy"] <= 1
     assert evaluate(undisturbed, "test") == scores
+
+
+def test_scores_of_dense_epochs_choose_no_weights(setting, tmp_path, monkeypatch):
+    """They are made perfect here; the best weights are still some of the epochs that follow."""
+    dense = dataclasses.replace(setting.task, way="local", head="pairs", dense_epochs=1)
+    training = dataclasses.replace(setting.training, epochs=1.3, validate_every=200)
+    measured = loop.measure
+
+    def measure(task, model, split, limit):
+        counts = measured(task, model, split, limit)
+        score = 0.1 if num_looks.append(split) or len(num_looks) > 2 else 1.0
+        return SimpleNamespace(scores=lambda: counts.scores() | {"joint_accuracy": score})
+
+    num_looks = []
+    monkeypatch.setattr(loop, "measure", measure)
+    train(dataclasses.replace(setting, task=dense, training=training), tmp_path / "dense")
+    assert len(num_looks) > 3
+    _, state = read_tensors(tmp_path / "dense" / "state.safetensors")
+    assert float(state["position.best"]) == 0.1
 
 
 def test_the_setting_is_saved_with_the_run(setting, undisturbed):

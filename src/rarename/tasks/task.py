@@ -63,6 +63,9 @@ class Task(Protocol):
     def num_examples(self, epochs: float = 1.0) -> int:
         """Examples of so many epochs, from the first on."""
 
+    def is_warming_up(self, epoch: int) -> bool:
+        """Whether an epoch trains on something else than what is measured, so that its scores choose no weights."""
+
     def batches(self, epoch: int) -> Iterator[list[int]]:
         """The examples of an epoch, as batches of indexes, in an order that the seed decides."""
 

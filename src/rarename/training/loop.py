@@ -231,8 +231,11 @@ class Trainer:
             lambda: measure(self.task, self.model, "validation", config.validation_functions).scores()
         )
         is_better = scores[self.task.best] > position.best
-        position.stale = 0 if is_better else position.stale + 1
-        position.best = max(position.best, scores[self.task.best])
+        if self.task.is_warming_up(position.epoch):
+            is_better = True  # the last weights stand until there are some to compare
+        else:
+            position.stale = 0 if is_better else position.stale + 1
+            position.best = max(position.best, scores[self.task.best])
         told = self._progress() | {"validation": scores}
 
         def write() -> None:

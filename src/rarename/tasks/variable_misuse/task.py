@@ -83,15 +83,19 @@ class MisuseTask:
         functions, dense = self.functions("train"), min(epochs, self.config.dense_epochs)
         return round((dense + functions.examples_each * (epochs - dense)) * len(functions))
 
+    def is_warming_up(self, epoch: int) -> bool:
+        # Dense epochs have no clean functions: the model flags too many, which passes for finding more.
+        return epoch < self.config.dense_epochs
+
     def batches(self, epoch: int) -> Iterator[list[int]]:
         functions, generator = self.functions("train"), np.random.default_rng([self.seed, epoch])
         # A function takes twice its room if it comes with and without its misuse.
-        times = 1 if self._is_dense(epoch) else functions.examples_each
+        times = 1 if self.is_warming_up(epoch) else functions.examples_each
         return batches(times * functions.lengths, self.batch_nodes, generator)
 
     def batch(self, indexes: list[int], epoch: int) -> Batch:
         functions = self.functions("train")
-        if self._is_dense(epoch):
+        if self.is_warming_up(epoch):
             return self.collate([self._dense(functions, index, epoch) for index in indexes])
         examples = [
             example
@@ -117,9 +121,6 @@ class MisuseTask:
 
     def counts(self) -> Counts:
         return Counts(len(self.encoding.values))
-
-    def _is_dense(self, epoch: int) -> bool:
-        return epoch < self.config.dense_epochs
 
     def _dense(self, functions: Functions, index: int, epoch: int) -> Example:
         """A function with many misuses, others in each epoch."""
