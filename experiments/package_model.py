@@ -10,6 +10,7 @@ the test split; what else the card says is measured on the test split, and on re
 import argparse
 import json
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def main() -> None:
     shutil.copyfile(source / run.ENCODING, target / run.ENCODING)
     halves = {name: tensor.half() for name, tensor in load_file(source / run.WEIGHTS).items()}
     save_file(halves, target / run.WEIGHTS)
+    (target / run.WEIGHTS).chmod(0o644)
 
     # What is measured is the packaged model: half precision and all.
     splits = {}
@@ -84,16 +86,29 @@ def card(
         list=arguments.list,
         corpus=arguments.corpus,
         settings=" ".join(f"--set {key}={value}" for key, value in told.items()),
-        examples=metrics[-1]["examples"],
-        hours=metrics[-1]["seconds"] / 3600,
-        validation_functions=experiment.training.validation_functions,
-        curve=", ".join(f"{row['examples']:,}: {100 * row['validation']['joint_accuracy']:.1f}" for row in metrics),
+        training=textwrap.fill(of_training(metrics, experiment), 120),
         scores=describe(scores).rstrip(),
         least=least,
         false_alarms=100 * shown["false_alarms"],
         found=100 * shown["joint_accuracy"],
     )
     return text if bugs is None else text + of_bugs(bugs)
+
+
+def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experiment) -> str:
+    """How long it learned, and how that went."""
+    last = metrics[-1]
+    looks = {True: "", False: ""}
+    for row in metrics:
+        scores, is_dense = row["validation"], row["epoch"] < experiment.task.dense_epochs
+        joint, no_bug = 100 * scores["joint_accuracy"], 100 * scores["no_bug_accuracy"]
+        looks[is_dense] += f", {row['examples']:,}: {joint:.1f} / {no_bug:.1f}"
+    hours, num_functions = last["seconds"] / 3600, experiment.training.validation_functions
+    return (
+        f"{last['examples']:,} examples, {hours:.1f} hours on one thread beside other work. Joint and no-bug accuracy "
+        f"on {num_functions:,} functions of the validation split, in percent, after so many examples, in the dense "
+        f"epochs: {looks[True][2:]}; after them, which chooses the weights: {looks[False][2:]}."
+    )
 
 
 def of_bugs(bugs: dict[str, Any]) -> str:

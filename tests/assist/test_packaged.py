@@ -1,0 +1,45 @@
+"""The models inside the package: there, small, described, and able to do what the paper begins with."""
+
+import tomllib
+
+import pytest
+
+from rarename.assist import Checker, load_model, packaged
+from rarename.assist.files import CHECKED
+
+MEGABYTE = 1_000_000
+
+PAPER = {
+    "python": "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.read()\n    return data\n",
+    "javascript": "function load(myfnm) {\n  var myfp = fs.openSync(myfnm);\n  var data = fs.readFileSync(myfnm);\n"
+    "  return data;\n}\n",
+}
+
+
+@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+def test_a_model_is_inside_the_package(language):
+    folder = packaged(language)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * MEGABYTE
+    bound = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
+    assert load_model(folder).min_confidence == bound
+    assert 0.5 < bound < 1
+    card = (folder / "README.md").read_text()
+    assert f"confidence of {bound}" in card
+    assert "rarename train misuse" in card
+    assert "/tmp" not in (folder / "experiment.toml").read_text()
+
+
+def test_the_example_of_the_paper_is_found():
+    """`myfnm` is read where `myfp` was opened for it."""
+    (finding,) = Checker.load().check(PAPER["python"], "python")
+    assert (finding.line, finding.column, finding.name, finding.suggestion) == (3, 16, "myfnm", "myfp")
+
+
+def test_the_same_without_the_mistake_is_silent():
+    right = PAPER["python"].replace("myfnm.read", "myfp.read")
+    assert Checker.load().check(right, "python") == []
+
+
+def test_javascript_is_suspected_too():
+    (finding,) = Checker.load(min_confidence=0).check(PAPER["javascript"], "javascript")
+    assert {finding.name, finding.suggestion} <= {"myfnm", "myfp", "data"}
