@@ -1,4 +1,10 @@
-"""Functions to try `rarename check` on: in each of the first three one variable stands in the place of another."""
+"""Functions to try `rarename check` on: in each but the last one variable stands in the place of another."""
+
+
+def load(myfnm):
+    with open(myfnm) as myfp:
+        data = myfnm.read()
+    return data
 
 
 def read_numbers(path):
