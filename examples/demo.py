@@ -62,10 +62,12 @@ def compare(corpus: Path, runs: Path) -> None:
     running = []
     for strategy, command in zip(STRATEGIES, commands, strict=True):
         print(f"$ {shlex.join(['rarename', *map(str, command)])}", flush=True)
-        log = (runs.parent / f"{strategy}.log").open("w")
+        # Two progress bars would write over each other: the first is shown.
+        log = (runs.parent / f"{strategy}.log").open("w") if running else None
         running.append(subprocess.Popen([sys.executable, "-m", "rarename", *map(str, command)], stderr=log))
-    if any(process.wait() for process in running):
-        sys.exit(f"training failed; see {runs.parent}/*.log")
+    codes = [process.wait() for process in running]
+    if any(codes):
+        sys.exit(f"training failed; see {runs.parent}/{STRATEGIES[-1]}.log")
     scores = {}
     for strategy in STRATEGIES:
         found = rarename("evaluate", runs / strategy, "--format", "json", "--threads", 2, is_captured=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from real_bugs import measure as measure_bugs
+from real_bugs import packages
 from safetensors.torch import load_file, save_file
 
 from rarename.cli.evaluate import describe
@@ -58,7 +59,7 @@ def main() -> None:
     scores = splits["test"].scores() | splits["test"].details(least)
     (target / "scores-test.json").write_text(json.dumps(scores, indent=1) + "\n")
     language = Corpus(trained.corpus).language.name
-    bugs = measure_bugs(arguments.bugs, language, "A", target) if arguments.bugs else None
+    bugs = real_bugs(arguments, language, target) if arguments.bugs else []
     (target / "README.md").write_text(card(arguments, named, source, language, least, scores, bugs))
     print((target / "README.md").read_text())
 
@@ -70,7 +71,7 @@ def card(
     language: str,
     least: float,
     scores: dict[str, Any],
-    bugs: dict[str, Any] | None,
+    bugs: list[dict[str, Any]],
 ) -> str:
     """The model card."""
     metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
@@ -92,7 +93,7 @@ def card(
         false_alarms=100 * shown["false_alarms"],
         found=100 * shown["joint_accuracy"],
     )
-    return text if bugs is None else text + of_bugs(bugs)
+    return text + of_bugs(*bugs) if bugs else text
 
 
 def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experiment) -> str:
@@ -111,9 +112,15 @@ def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experimen
     )
 
 
-def of_bugs(bugs: dict[str, Any]) -> str:
+def real_bugs(arguments: argparse.Namespace, language: str, model: Path) -> list[dict[str, Any]]:
+    """Measured on all of them, and on those of projects that are not in the corpus."""
+    names = packages(Path(arguments.list))
+    return [measure_bugs(arguments.bugs, language, "A", model, without=without) for without in (frozenset(), names)]
+
+
+def of_bugs(bugs: dict[str, Any], of_others: dict[str, Any]) -> str:
     """What the card says of real bugs."""
-    num = bugs["functions"]
+    num, num_others = bugs["functions"], of_others["functions"]
     rows = {
         "located": "located",
         "the suggestion is the repair": "repaired",
@@ -129,9 +136,13 @@ def of_bugs(bugs: dict[str, Any]) -> str:
         f"{num} functions of open-source projects in which a commit changed one variable name, most of them real",
         "mistakes (`experiments/real_bugs.py`). The most suspicious place of each, however little suspicious:",
         "",
-        f"| | of {num} | % |",
-        "|---|---:|---:|",
-        *(f"| {name} | {bugs[key]} | {100 * bugs[key] / num:.1f} |" for name, key in rows.items()),
+        f"| | of {num} | % | of the {num_others} of projects not in the corpus | % |",
+        "|---|---:|---:|---:|---:|",
+        *(
+            f"| {name} | {bugs[key]} | {100 * bugs[key] / num:.1f} "
+            f"| {of_others[key]} | {100 * of_others[key] / num_others:.1f} |"
+            for name, key in rows.items()
+        ),
     ]
     if bugs["unreadable"]:
         lines += ["", f"{bugs['unreadable']} could not be parsed and count as not found."]

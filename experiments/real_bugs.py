@@ -10,6 +10,7 @@ A line of the file is an object with `before_function` and `after_function` (sou
 import argparse
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,22 @@ def main() -> None:
     parser.add_argument("--language", required=True, choices=("python", "javascript"))
     parser.add_argument("--model", nargs="*", default=[])
     parser.add_argument("--tier", default="A")
+    parser.add_argument("--without", metavar="LIST", help="leave out projects with the name of a package in this list")
     arguments = parser.parse_args()
-    print(json.dumps(measure(arguments.bugs, arguments.language, arguments.tier, *arguments.model), indent=1))
+    without = packages(Path(arguments.without)) if arguments.without else frozenset()
+    found = measure(arguments.bugs, arguments.language, arguments.tier, *arguments.model, without=without)
+    print(json.dumps(found, indent=1))
 
 
-def measure(path: Path, language: str, tier: str, *models: str | Path) -> dict[str, Any]:
+def packages(path: Path) -> frozenset[str]:
+    """The names in a list of packages (`pypi:numpy==2.3.1`)."""
+    lines = [line.strip() for line in path.read_text().splitlines() if ":" in line]
+    return frozenset(re.split("[=@]", line.split(":", 1)[1].lstrip("@"))[0].lower() for line in lines)
+
+
+def measure(
+    path: Path, language: str, tier: str, *models: str | Path, without: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Counts at the confidence from which on `rarename check` shows findings, and at none."""
     checker, sure = Checker.load(*models, min_confidence=0), Checker.load(*models)
     least = sure.min_confidence(sure.languages[0] if models else _language(sure, language))
@@ -36,6 +48,7 @@ def measure(path: Path, language: str, tier: str, *models: str | Path) -> dict[s
     )
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [row for row in map(json.loads, file) if row["tier"] == tier]
+    rows = [row for row in rows if row["repo"].split("/")[1].lower() not in without]
     for row in rows:
         counts["functions"] += 1
         try:
