@@ -197,7 +197,7 @@ class Encoding:
                 strategy=content["strategy"],
                 placeholders=content["placeholders"],
                 hidden=frozenset(Role[name] for name in content["hidden"]),
-                parts=Vocabulary(content["parts"]),
+                parts=Vocabulary(content.get("parts", [])),
             )
         except (KeyError, TypeError) as error:
             raise CorpusError(f"{path} is damaged: {error!r}") from error

@@ -10,7 +10,7 @@ import torch
 
 from rarename.corpus import Corpus, PrepareSettings, prepare
 from rarename.encoding import Encoding
-from rarename.errors import ParseError
+from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.source import rewrite
@@ -362,11 +362,18 @@ def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
     corpus = Corpus(tmp_path / "corpus")
     encoding = Encoding(corpus.vocabulary(5), corpus.types, placeholders=20)
     task = MisuseTask(corpus, encoding, MisuseConfig(head=head), batch_nodes=1_000, seed=0)
+    with pytest.raises(UsageError, match="come with their own"):
+        MisuseTask(corpus, encoding, MisuseConfig(head=head, dense_epochs=1), batch_nodes=1_000, seed=0)
     assert task.num_examples() == len(task.functions("train")) > 10
     batch = task.batch(list(range(len(task.functions("train")))), 0)
     places = {(int(row.location), tuple(row.is_repair.nonzero().flatten().tolist())) for row in rows_of(batch)}
     assert places == {(9, (2,)), (0, ())}
     assert loss(task.build(ModelConfig(16, 1, 2, 16))(batch), batch).mean().item() < 20
+
+
+def test_wrong_words_for_the_task_are_named():
+    with pytest.raises(UnknownName, match="no head 'pairz'"):
+        MisuseConfig(head="pairz")
 
 
 def rows_of(batch):

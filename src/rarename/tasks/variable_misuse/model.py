@@ -7,7 +7,6 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from rarename.errors import UnknownName
 from rarename.model import ModelConfig, Transformer
 from rarename.tasks.variable_misuse.batch import NUM_USAGES, Batch
 
@@ -94,8 +93,6 @@ class MisuseModel(nn.Module):
         num_parts: int = 0,
     ) -> None:
         super().__init__()
-        if head not in HEADS:
-            raise UnknownName("head", head, HEADS)
         self.transformer = Transformer(config, num_types, num_values)
         self.head = HEADS[head](config.width)
         self.usages = nn.Embedding(NUM_USAGES, config.width) if counts_uses else None

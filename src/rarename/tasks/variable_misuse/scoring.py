@@ -46,9 +46,8 @@ def loss(answer: Answer, batch: Batch) -> Loss:
     holds_right = batch.is_variable[rows] & (batch.names[rows] == batch.right[rows, places][:, None])
     is_repair = torch.where(is_one[rows, None], batch.is_repair[rows], holds_right)
     of_repair = -shares.masked_fill(~is_repair, lowest(shares)).logsumexp(dim=-1).sum()
-    of_places = PLACES_WEIGHT * of_places
     counts = torch.stack([is_one.sum(), is_judged.sum(), torch.tensor(len(rows), device=rows.device)])
-    return Loss(torch.stack([of_location, of_places, of_repair]), counts)
+    return Loss(torch.stack([of_location, PLACES_WEIGHT * of_places, of_repair]), counts)
 
 
 @dataclass(frozen=True)

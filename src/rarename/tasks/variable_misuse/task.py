@@ -9,14 +9,14 @@ from torch import nn
 
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
-from rarename.errors import UnknownName
+from rarename.errors import UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
 from rarename.tasks.task import Loss
 from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many, part_table
-from rarename.tasks.variable_misuse.model import Answer, MisuseModel
+from rarename.tasks.variable_misuse.model import HEADS, Answer, MisuseModel
 from rarename.tasks.variable_misuse.scoring import Counts, loss
 
 HIDDEN = frozenset({Role.STRING, Role.REGEXP})
@@ -52,6 +52,8 @@ class MisuseConfig:
     def __post_init__(self) -> None:
         if self.way not in WAYS:
             raise UnknownName("way to make a misuse", self.way, WAYS)
+        if self.head not in HEADS:
+            raise UnknownName("head", self.head, HEADS)
 
     def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
         """A model for this, with weights drawn from torch's generator."""
@@ -70,6 +72,8 @@ class MisuseTask:
     best = "joint_accuracy"
 
     def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, batch_nodes: int, seed: int) -> None:
+        if config.dense_epochs and not corpus.language.function_types:
+            raise UsageError("task.dense_epochs draws misuses, but these examples come with their own; set it to 0")
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = config.collator(encoding)
         ranking = corpus.ranking(*COUNTED)
