@@ -104,7 +104,7 @@ def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experimen
         scores, is_dense = row["validation"], row["epoch"] < experiment.task.dense_epochs
         joint, no_bug = 100 * scores["joint_accuracy"], 100 * scores["no_bug_accuracy"]
         looks[is_dense] += f", {row['examples']:,}: {joint:.1f} / {no_bug:.1f}"
-    hours, num_functions = last["seconds"] / 3600, experiment.training.validation_functions
+    hours, num_functions = last["seconds"] / 3600, experiment.training.validation_snippets
     return (
         f"{last['examples']:,} examples, {hours:.1f} hours on one thread beside other work. Joint and no-bug accuracy "
         f"on {num_functions:,} functions of the validation split, in percent, after so many examples, in the dense "

@@ -34,7 +34,7 @@ SMALL = {
     "encoding.placeholders": 80,
     "task.max_nodes": 80,
     "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16},
-    "training": {"epochs": 0.3, "batch_nodes": 1000, "validate_every": 300, "validation_functions": 20},
+    "training": {"epochs": 0.3, "batch_nodes": 1000, "validate_every": 300, "validation_snippets": 20},
 }
 """A model that is trained within seconds: what it says is of no worth, but it says it."""
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rarename.model import ModelConfig, Transformer
+from rarename.model import attention as attentions
 from rarename.model.attention import RelativeAttention, collect, spread
 
 
@@ -42,8 +43,9 @@ def slow_attention(module, states, is_node):
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(("length", "distance"), [(1, 2), (3, 4), (7, 2), (9, 8)])
-def test_fast_attention_equals_the_slow_one_in_values_and_gradients(length, distance, is_causal):
+@pytest.mark.parametrize(("length", "distance"), [(1, 2), (3, 4), (7, 2), (9, 8), (11, 3)])
+def test_fast_attention_equals_the_slow_one_in_values_and_gradients(length, distance, is_causal, monkeypatch):
+    monkeypatch.setattr(attentions, "BLOCK", 4)
     torch.manual_seed(0)
     module = RelativeAttention(8, 2, distance, 0.0, is_causal).double()
     for parameter in module.parameters():
@@ -72,6 +74,39 @@ def test_spread_and_collect_are_gather_and_scatter(length, distance):
     torch.testing.assert_close(spread(of_offset, distance), of_offset.gather(-1, offsets))
     summed = torch.zeros_like(of_offset).scatter_add(-1, offsets, of_pair)
     torch.testing.assert_close(collect(of_pair, distance), summed)
+
+
+@pytest.mark.parametrize("steps", [[6], [1, 1, 1, 1, 1, 1], [3, 2, 1]])
+def test_reading_on_with_a_memory_equals_reading_all_at_once(steps):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(16, 2, 2, 32, distance=3, dropout=0.0, is_causal=True), 5, 7).eval()
+    types, values, is_node = torch.randint(5, (2, 6)), torch.randint(7, (2, 6)), torch.ones(2, 6, dtype=torch.bool)
+    memory, states, start = model.new_memory(), [], 0
+    for step in steps:
+        part = slice(start, start + step)
+        states.append(model(types[:, part], values[:, part], is_node[:, part], memory=memory))
+        start += step
+    torch.testing.assert_close(torch.cat(states, dim=1), model(types, values, is_node))
+
+
+def test_dropout_to_the_left_has_the_gradient_of_what_it_gave():
+    torch.manual_seed(0)
+    module = RelativeAttention(8, 2, 3, 0.4, is_causal=True).double()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    states = torch.randn(2, 7, 8, dtype=torch.double, requires_grad=True)
+    is_node = torch.ones(2, 7, dtype=torch.bool)
+
+    def with_the_same_dropout(states):
+        torch.manual_seed(1)
+        return module(states, is_node)
+
+    assert torch.autograd.gradcheck(with_the_same_dropout, (states,))
+
+
+def test_only_a_causal_model_has_a_memory():
+    with pytest.raises(ValueError, match="looks to both sides"):
+        Transformer(ModelConfig(16, 1, 2, 32), 5, 7).new_memory()
 
 
 def test_the_paper_counts_19_million_parameters_without_embeddings():

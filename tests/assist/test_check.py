@@ -15,7 +15,7 @@ from rarename.errors import ParseError, RunError, UsageError
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
 from rarename.tasks.variable_misuse.examples import Functions, Nodes, cut_out
-from rarename.tasks.variable_misuse.task import COUNTED
+from rarename.tasks.variable_misuse.task import MisuseConfig
 from rarename.vocabulary import Special
 
 AREA = """class Box:
@@ -55,7 +55,7 @@ def same_partition(left, right):
 def test_a_text_gives_the_tensors_that_training_makes_of_it(model, projects, corpus_folder, split):
     corpus = Corpus(corpus_folder)
     files = list(corpus.split(split))
-    trained = Functions(corpus, split, corpus.ranking(*COUNTED), max_nodes=250)
+    trained = Functions(corpus, split, corpus.ranking(*MisuseConfig.counted), max_nodes=250)
     compared = 0
     for number, file in enumerate(files):
         text = PYTHON.decode((projects.parent / file.path).read_bytes())

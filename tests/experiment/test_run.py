@@ -36,7 +36,7 @@ SETTINGS = {
         "epochs": 0.6,
         "batch_nodes": 1000,
         "validate_every": 300,
-        "validation_functions": 20,
+        "validation_snippets": 20,
         "save_every": 0.0,
     },
 }

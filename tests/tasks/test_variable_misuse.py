@@ -163,6 +163,7 @@ def by_hand():
         is_wrong=torch.tensor([[False] * 3, [False, False, True]]),
         location=torch.tensor([0, 3]),
         is_repair=torch.tensor([[False] * 3, [True, False, False]]),
+        projects=torch.zeros(2, dtype=torch.long),
     )
     location = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.2, 0.1, 0.1, 0.6]]).log()
     repair = torch.tensor([[0.2, 0.3, 0.5], [0.45, 0.35, 0.2]]).log()
@@ -231,6 +232,7 @@ def margins(*rows):
         is_wrong=torch.tensor([[is_buggy, False] for is_buggy, _, _ in rows]),
         location=torch.tensor([int(is_buggy) for is_buggy, _, _ in rows]),
         is_repair=torch.tensor([[False, is_buggy] for is_buggy, _, _ in rows]),
+        projects=torch.zeros(len(rows), dtype=torch.long),
     )
     location = torch.tensor([[0.0, m, m - 1] if right else [0.0, m - 1, m] for _, m, right in rows])
     counts = Counts(vocabulary_size=6)
@@ -261,6 +263,14 @@ def test_the_confidence_from_which_on_few_are_flagged():
     assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 1.0}
     assert at["0.7"]["joint_accuracy"] == 0.5
     assert at["0.99"]["false_alarms"] < at["0.7"]["false_alarms"] < 1
+
+
+def test_scores_by_project():
+    answer, batch = by_hand()
+    batch = replace(batch, projects=torch.tensor([0, 1]))
+    counts = Counts(vocabulary_size=2, projects=["clean", "buggy", "other"])
+    counts.add(answer, batch)
+    assert counts.details()["by_project"] == {"buggy": {"joint_accuracy": 1.0, "num_buggy": 1}}
 
 
 def test_scores_by_length_and_by_rarity_by_hand():

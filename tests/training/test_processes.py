@@ -22,7 +22,7 @@ SETTINGS = {
     "task.max_nodes": 80,
     "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "dropout": 0.0},
     # Small batches: some have one function only, which leaves nothing for the second process.
-    "training": {"epochs": 0.3, "batch_nodes": 300, "validate_every": 100, "validation_functions": 20, "warmup": 10},
+    "training": {"epochs": 0.3, "batch_nodes": 300, "validate_every": 100, "validation_snippets": 20, "warmup": 10},
 }
 
 

@@ -26,6 +26,7 @@ from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import Function
 from rarename.tasks.variable_misuse.model import MisuseModel
 from rarename.tasks.variable_misuse.scoring import Suspicions, suspicions
+from rarename.tasks.variable_misuse.task import MisuseConfig
 
 CHECK_SETTINGS = "check.toml"
 DEFAULT_MIN_CONFIDENCE = 0.9
@@ -71,6 +72,8 @@ def load_model(folder: Path) -> Model:
     experiment = run.load_experiment(folder)
     encoding = Encoding.load(folder / run.ENCODING)
     network = run.load_model(folder, experiment, encoding)
+    if not isinstance(network, MisuseModel) or not isinstance(experiment.task, MisuseConfig):
+        raise RunError(f"{folder} is a run of {experiment.task.name}; name one of misuse")
     return Model(
         folder=folder,
         language=_language(encoding, folder),

@@ -47,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe(scores: dict[str, Any]) -> str:
     """The scores as tables, in percent."""
+    if "mrr_values" in scores:
+        return _describe_completion(scores)
     lines = [_row("", [*COLUMNS, "clean", "buggy"]), _scores("all", scores), ""]
     lines += [_scores(name, group) for name, group in scores["by_length"].items()]
     lines += ["nodes, of the function", ""]
@@ -63,6 +65,23 @@ def describe(scores: dict[str, Any]) -> str:
     lines += ["is the least confidence of what is shown; flagged: of the clean functions", ""]
     lines.append(
         "* a repair counts from one half of the probability on, as in the paper; otherwise the likeliest counts"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _describe_completion(scores: dict[str, Any]) -> str:
+    def row(name: str, group: dict[str, float], suffix: str = "") -> str:
+        cells = [f"{100 * group[key + suffix]:.1f}" for key in ("mrr", "accuracy")]
+        return _row(name, [*cells, f"{group['num' + suffix]:,}"])
+
+    lines = [_row("", ["MRR", "accuracy", "number"])]
+    lines += [row("values", scores, "_values"), row("types", scores, "_types"), ""]
+    lines += [row(name, group) for name, group in scores["by_kind"].items()]
+    lines.append("by what the value is; names are reads, attributes, parameters, writes and others that somebody chose")
+    lines.append("")
+    lines.append(
+        f"{100 * scores['possible_values']:.1f} % of the values can be told at all: a rare value without a placeholder, "
+        "and the first occurrence of a placeholder, count as wrong"
     )
     return "\n".join(lines) + "\n"
 

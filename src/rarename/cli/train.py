@@ -19,6 +19,16 @@ from rarename.errors import UsageError
 if TYPE_CHECKING:
     from rarename.experiment.experiment import Experiment
 
+SHOWN = {
+    "joint": "joint_accuracy",
+    "location": "location_accuracy",
+    "repair": "repair_accuracy",
+    "no bug": "no_bug_accuracy",
+    "MRR of values": "mrr_values",
+    "of types": "mrr_types",
+}
+"""The scores that are shown while training goes on, if the task has them."""
+
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --run runs/ordered --preset tiny --vocabulary-size 100
 If it is interrupted, --resume goes on where it stopped, and ends as if nothing had happened.
@@ -27,12 +37,17 @@ Several processes, on processors or graphics cards:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", choices=("misuse",), help="misuse: find the wrong variable, point at the right one")
+    parser.add_argument(
+        "task",
+        choices=("misuse", "completion"),
+        help="misuse: find the wrong variable, point at the right one; completion: tell the next node",
+    )
     parser.add_argument("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
     parser.add_argument("--run", required=True, type=Path, metavar="RUN", help="the folder to make")
     parser.add_argument("--preset", default="small", choices=("paper", "small", "check", "tiny"), help="default: small")
     parser.add_argument("--strategy", choices=STRATEGIES, help="default: ordered")
     parser.add_argument("--vocabulary-size", type=int, metavar="N", help="default: 1000")
+    parser.add_argument("--pointer", action="store_true", help="completion: values may be copied from before")
     parser.add_argument("--seed", type=int, metavar="N", help="default: 0")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML, such as a run's experiment.toml")
     parser.add_argument(
@@ -102,7 +117,7 @@ def _experiment(arguments: argparse.Namespace) -> "Experiment":
     from rarename.experiment.experiment import build
 
     language = Corpus(arguments.corpus).language.name
-    return build(arguments.corpus, arguments.preset, _settings(arguments), language)
+    return build(arguments.corpus, arguments.preset, _settings(arguments), language, arguments.task)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -123,6 +138,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "encoding.strategy": arguments.strategy,
         "encoding.vocabulary_size": arguments.vocabulary_size,
         "seed": arguments.seed,
+        "task.has_pointer": arguments.pointer or None,
     }
     return settings | {key: value for key, value in given.items() if value is not None}
 
@@ -207,8 +223,7 @@ class _Shown:
 
 
 def _scores(scores: dict[str, float]) -> str:
-    names = ("joint", "location", "repair", "no_bug")
-    return "  ".join(f"{name.replace('_', ' ')} {100 * scores[f'{name}_accuracy']:.1f}" for name in names)
+    return "  ".join(f"{name} {100 * scores[key]:.1f}" for name, key in SHOWN.items() if key in scores)
 
 
 def _time(seconds: float) -> str:

@@ -97,6 +97,14 @@ class Split:
     def __iter__(self) -> Iterator[StoredFile]:
         return (self[index] for index in range(len(self)))
 
+    def shards(self, *names: str) -> Iterator[tuple[NDArray[np.int64], list[str], dict[str, NDArray[Any]]]]:
+        """For each shard the number of nodes and the project of each file, and flat node columns, file after file."""
+        for table in self._tables:
+            columns = {name: table.column(name).combine_chunks() for name in names}
+            offsets = [column.offsets.to_numpy() for column in columns.values()]
+            flat = {name: column.flatten().to_numpy() for name, column in columns.items()}
+            yield np.diff(offsets[0]).astype(np.int64), table.column("project").to_pylist(), flat
+
     def column(self, name: str) -> Iterator[NDArray[Any]]:
         """A flat node column, shard by shard: for what needs all nodes and no borders between files."""
         for table in self._tables:

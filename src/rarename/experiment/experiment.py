@@ -9,11 +9,20 @@ from typing import Any
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.files import write_text
 from rarename.model import ModelConfig
+from rarename.tasks.code_completion.task import CompletionConfig
 from rarename.tasks.variable_misuse.task import MisuseConfig
 from rarename.training.loop import TrainingConfig
 
 VERSION = 1
 """Of `experiment.toml`; another one means that the same words no longer mean the same training."""
+
+TaskConfig = MisuseConfig | CompletionConfig
+
+TASKS: dict[str, type[MisuseConfig] | type[CompletionConfig]] = {
+    "misuse": MisuseConfig,
+    "completion": CompletionConfig,
+}
+"""What can be learned, by the name that `task.name` says."""
 
 
 @dataclass(frozen=True)
@@ -41,46 +50,93 @@ class Experiment:
     seed: int = 0
     """Of the weights, the order of the examples, the misuses, and the placeholders drawn at random."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
-    task: MisuseConfig = field(default_factory=MisuseConfig)
+    task: TaskConfig = field(default_factory=MisuseConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {
-        "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
-        "training": {"learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "weight_decay": 0.0},
-    },
-    "small": {
-        "model": {
-            "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
+    "misuse": {
+        "paper": {
+            "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
+            "training": {
+                "learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "weight_decay": 0.0,
+            },
         },
-        "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500},
-    },
-    "check": {
-        "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
-        "task": {"way": "local", "max_nodes": 400, "head": "pairs", "counts_uses": True, "dense_epochs": 3},
-        "model": {
-            "width": 128, "layers": 4, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+        "small": {
+            "model": {
+                "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+            },
+            "training": {
+                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500,
+            },
         },
-        "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 4.0, "batch_nodes": 1_500},
+        "check": {
+            "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
+            "task": {"way": "local", "max_nodes": 400, "head": "pairs", "counts_uses": True, "dense_epochs": 3},
+            "model": {
+                "width": 128, "layers": 4, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
+            },
+            "training": {
+                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 4.0, "batch_nodes": 1_500,
+            },
+        },
+        "tiny": {
+            "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
+            "training": {
+                "learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 4.0, "batch_nodes": 1_500,
+            },
+        },
     },
-    "tiny": {
-        "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
-        "training": {"learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 4.0, "batch_nodes": 1_500},
+    "completion": {
+        "paper": {
+            "encoding": {"placeholders": 500},
+            "model": {
+                "width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 32, "dropout": 0.1,
+                "is_causal": True,
+            },
+            "training": {
+                "learning_rate": 1e-3, "schedule": "cosine", "warmup": 2_000, "epochs": 20.0, "batch_nodes": 16_000,
+                "clip": 0.2, "weight_decay": 0.0,
+            },
+        },
+        "small": {
+            "encoding": {"placeholders": 500},
+            "task": {"stride": 500},
+            "model": {
+                "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "distance": 32, "dropout": 0.0,
+                "is_causal": True, "is_matching": True,
+            },
+            "training": {
+                "learning_rate": 2e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 4_000,
+                "validate_every": 4_000, "validation_snippets": 200,
+            },
+        },
+        "tiny": {
+            "encoding": {"placeholders": 500},
+            "task": {"stride": 500},
+            "model": {
+                "width": 64, "layers": 2, "heads": 4, "inner_width": 128, "distance": 32, "dropout": 0.0,
+                "is_causal": True, "is_matching": True,
+            },
+            "training": {
+                "learning_rate": 4e-3, "schedule": "linear", "warmup": 100, "epochs": 2.0, "batch_nodes": 4_000,
+                "validate_every": 2_000, "validation_snippets": 200,
+            },
+        },
     },
 }  # fmt: skip
-"""Sizes for many graphics cards (the paper's), for a few cores, for the models of `rarename check` (which go beyond the
-paper: docs/variable-misuse.md), and for a demonstration."""
+"""For each task, sizes for many graphics cards (the paper's), for a few cores, for the models in the package (which go
+beyond the paper: docs/variable-misuse.md), and for a demonstration."""
 
 
-PRESETS_OF_LANGUAGES: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
-    ("paper", "javascript"): {"training": {"epochs": 40.0}},
+PRESETS_OF_LANGUAGES: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {
+    ("misuse", "paper", "javascript"): {"training": {"epochs": 40.0}},
 }
 """What a preset has otherwise for a language."""
 
 
-def build(corpus: str, preset: str, settings: dict[str, Any], language: str = "") -> Experiment:
+def build(corpus: str, preset: str, settings: dict[str, Any], language: str = "", task: str = "misuse") -> Experiment:
     """An experiment from a preset and settings, which may be nested or have dotted keys (`model.width`).
 
     >>> build("c", "paper", {}).training.epochs, build("c", "paper", {}, "javascript").training.epochs
@@ -88,12 +144,16 @@ def build(corpus: str, preset: str, settings: dict[str, Any], language: str = ""
     >>> build("c", "small", {"model.layers": 2, "seed": 7}).model.layers
     2
     """
-    if preset not in PRESETS:
-        raise UnknownName("preset", preset, PRESETS)
-    merged: dict[str, Any] = {"corpus": corpus}
-    of_language = PRESETS_OF_LANGUAGES.get((preset, language), {})
-    for part in (*_flattened(PRESETS[preset]), *_flattened(of_language), *_flattened(settings)):
+    if task not in TASKS:
+        raise UnknownName("task", task, TASKS)
+    if preset not in PRESETS[task]:
+        raise UnknownName(f"preset of {task}", preset, PRESETS[task])
+    merged: dict[str, Any] = {"corpus": corpus, "task.name": task}
+    of_language = PRESETS_OF_LANGUAGES.get((task, preset, language), {})
+    for part in (*_flattened(PRESETS[task][preset]), *_flattened(of_language), *_flattened(settings)):
         merged[part[0]] = part[1]
+    if merged["task.name"] != task:
+        raise UsageError(f"the settings are for {merged['task.name']}, not for {task}")
     experiment: Experiment = _from_flat(Experiment, merged, "")
     return experiment
 
@@ -101,7 +161,8 @@ def build(corpus: str, preset: str, settings: dict[str, Any], language: str = ""
 def read(path: Path) -> Experiment:
     """Read what `write` wrote. Nothing may be missing: the default of today need not be what was trained with."""
     settings = dict(_flattened(read_settings(path)))
-    known = {"version", *dict(_flattened(dataclasses.asdict(Experiment(""))))}
+    task = TASKS.get(settings.get("task.name", ""), MisuseConfig)
+    known = {"version", *dict(_flattened(dataclasses.asdict(Experiment("", task=task()))))}
     if wrong := [f"has no {key}" for key in sorted(known - settings.keys())] + [
         f"has {key}, which this version does not know" for key in sorted(settings.keys() - known)
     ]:
@@ -154,20 +215,23 @@ def _flattened(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]
 def _from_flat(kind: Any, settings: dict[str, Any], prefix: str) -> Any:
     """Build a dataclass; a key that it does not have, or a value of another type, is an error."""
     known = {entry.name: entry for entry in dataclasses.fields(kind)}
+    kinds = {name: entry.type for name, entry in known.items()}
+    if kinds.get("task") is TaskConfig:
+        kinds["task"] = TASKS.get(settings.get("task.name", ""), MisuseConfig)
     values: dict[str, Any] = {}
     for key in settings:
         if key.split(".")[0] not in known:
             raise UsageError(f"no setting {prefix + key!r}; choose one of {', '.join(prefix + name for name in known)}")
-    for name, entry in known.items():
+    for name, its_kind in kinds.items():
         nested = {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
-        if dataclasses.is_dataclass(entry.type):
+        if dataclasses.is_dataclass(its_kind):
             if name in settings:
                 raise UsageError(f"{prefix + name} is a table of settings, not {settings[name]!r}")
-            values[name] = _from_flat(entry.type, nested, f"{prefix}{name}.")
+            values[name] = _from_flat(its_kind, nested, f"{prefix}{name}.")
         elif nested:
             raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))!s}")
         elif name in settings:
-            values[name] = _checked(settings[name], entry.type, prefix + name)
+            values[name] = _checked(settings[name], its_kind, prefix + name)
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:

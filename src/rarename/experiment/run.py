@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from rarename.corpus.progress import Progress, Silence
 from rarename.corpus.store import Corpus
@@ -24,9 +25,7 @@ from rarename.errors import RunError, UsageError
 from rarename.experiment import experiment as experiments
 from rarename.experiment.experiment import Experiment
 from rarename.parts import frequent_parts
-from rarename.tasks.task import Counts
-from rarename.tasks.variable_misuse.model import MisuseModel
-from rarename.tasks.variable_misuse.task import COUNTED, HIDDEN, MisuseTask
+from rarename.tasks.task import Counts, Task
 from rarename.training.loop import WEIGHTS as WEIGHTS
 from rarename.training.loop import Outcome, Trainer, measure
 from rarename.training.processes import Processes, choose_device
@@ -51,7 +50,9 @@ def train(
     processes.by_first(lambda: _begin(experiment, folder, resume))
     task = _task(experiment, Encoding.load(folder / ENCODING))
     if not task.num_examples():
-        raise UsageError(f"{experiment.corpus} has nothing to learn from: no function in training fits the task")
+        raise UsageError(
+            f"{experiment.corpus} has nothing to learn from: no file or function in training fits the task"
+        )
     torch.manual_seed(experiment.seed)
     trainer = Trainer(task, task.build(experiment.model), experiment.training, folder, experiment.seed, processes)
     trainer.load()
@@ -111,9 +112,9 @@ def judge(folder: Path, split: str, corpus: str | None = None, progress: Progres
     return measure(task, model, split, tell=progress.advance)
 
 
-def load_model(folder: Path, experiment: Experiment, encoding: Encoding) -> MisuseModel:
+def load_model(folder: Path, experiment: Experiment, encoding: Encoding) -> nn.Module:
     """The model of a run, with its best weights."""
-    model = experiment.task.model(experiment.model, encoding)
+    model: nn.Module = experiment.task.model(experiment.model, encoding)
     tensors, _ = read_tensors(folder / WEIGHTS)
     try:
         model.load_state_dict(tensors)
@@ -132,31 +133,29 @@ def load_experiment(folder: Path) -> Experiment:
 def make_encoding(experiment: Experiment) -> Encoding:
     """The encoding of a new run, from its corpus."""
     corpus, config = Corpus(experiment.corpus), experiment.encoding
-    if config.placeholders < experiment.task.max_nodes:
-        raise UsageError(
-            f"encoding.placeholders is {config.placeholders}, but a function may have {experiment.task.max_nodes} "
-            "nodes, each another name; set it to as many"
-        )
-    values = corpus.vocabulary(config.vocabulary_size, *COUNTED)
+    experiment.task.check_placeholders(config.placeholders)
+    values = corpus.vocabulary(config.vocabulary_size, *experiment.task.counted)
     if len(values) < config.vocabulary_size:
         raise UsageError(
             f"encoding.vocabulary_size is {config.vocabulary_size}, but {experiment.corpus} has only {len(values)} "
             "values in training; choose a smaller one"
         )
     parts = frequent_parts(corpus.values(), corpus.counts("names").tolist(), config.parts) if config.parts else []
-    return Encoding(values, corpus.types, config.strategy, config.placeholders, HIDDEN, Vocabulary(list(parts)))
+    return Encoding(
+        values, corpus.types, config.strategy, config.placeholders, experiment.task.hidden, Vocabulary(list(parts))
+    )
 
 
-def _task(experiment: Experiment, encoding: Encoding) -> MisuseTask:
+def _task(experiment: Experiment, encoding: Encoding) -> Task:
     corpus = Corpus(experiment.corpus)
     if list(corpus.types) != list(encoding.types):
         raise RunError(
             f"{experiment.corpus}, a corpus of {corpus.language.name}, has other node types than the run was trained "
             "with; use the run's own corpus"
         )
-    if list(corpus.vocabulary(len(encoding.values), *COUNTED)) != list(encoding.values):
+    if list(corpus.vocabulary(len(encoding.values), *experiment.task.counted)) != list(encoding.values):
         raise RunError(
             f"{experiment.corpus} ranks names in another order than the corpus that the run was trained with; use "
             "the run's own corpus"
         )
-    return MisuseTask(corpus, encoding, experiment.task, experiment.training.batch_nodes, experiment.seed)
+    return experiment.task.task(corpus, encoding, experiment.training.batch_nodes, experiment.seed)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rarename.model.attention import RelativeAttention
+from rarename.model.attention import Memory, RelativeAttention
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Layer(nn.Module):
         self.narrow = nn.Linear(config.inner_width, config.width)
         self.dropout = config.dropout
 
-    def forward(self, states: Tensor, is_node: Tensor) -> Tensor:
+    def forward(self, states: Tensor, is_node: Tensor, memory: Memory | None = None) -> Tensor:
         """(B, L, D) to (B, L, D)."""
-        seen = self.attention(self.before_attention(states), is_node)
+        seen = self.attention(self.before_attention(states), is_node, memory)
         states = states + F.dropout(seen, self.dropout, self.training)
         thought = self.narrow(F.relu(self.widen(self.before_feed_forward(states))))
         return states + F.dropout(thought, self.dropout, self.training)
@@ -81,15 +81,35 @@ class Transformer(nn.Module):
                         queries_keys_values = module.queries_keys_values.weight
                         queries_keys_values[width : 2 * width] = queries_keys_values[:width]
 
-    def forward(self, types: Tensor, values: Tensor, is_node: Tensor, more: Tensor | None = None) -> Tensor:
-        """Type ids (B, L), value ids (B, L), and what `more` is known of each node (B, L, D), to states (B, L, D)."""
-        states = self.types(types) + self.values(values)
+    def forward(
+        self,
+        types: Tensor,
+        values: Tensor,
+        is_node: Tensor,
+        more: Tensor | None = None,
+        memory: list[Memory] | None = None,
+    ) -> Tensor:
+        """Type ids (B, L), value ids (B, L), and what `more` is known of each node (B, L, D), to states (B, L, D).
+
+        With a memory, which `new_memory` makes, the nodes follow those that were read with it before.
+        """
+        states = self.embed(types, values)
         if more is not None:
             states = states + more
         states = F.dropout(states, self.config.dropout, self.training)
-        for layer in self.layers:
-            states = layer(states, is_node)
+        for number, layer in enumerate(self.layers):
+            states = layer(states, is_node, None if memory is None else memory[number])
         return self.last(states)  # type: ignore[no-any-return]
+
+    def embed(self, types: Tensor, values: Tensor) -> Tensor:
+        """Ids (B, L) to what the first layer reads, (B, L, D)."""
+        return self.types(types) + self.values(values)  # type: ignore[no-any-return]
+
+    def new_memory(self) -> list[Memory]:
+        """An empty memory of a causal model: what is read with it is not computed again."""
+        if not self.config.is_causal:
+            raise ValueError("a model that looks to both sides has nothing to keep: a new node changes all others")
+        return [Memory() for _ in self.layers]
 
     def num_parameters(self) -> int:
         """Without the embeddings, as the paper counts."""

@@ -96,6 +96,7 @@ def windows(length: int, size: int = 500, stride: int = 250) -> list[Window]:
     [(0, 500, 0), (250, 750, 250), (400, 900, 350)]
 
     The last window reaches back so that it is as long as the others: its targets have as much context as can be had.
+    Windows as far apart as they are long do not overlap, nor does the last one.
     """
     if not 0 < stride <= size:
         raise ValueError(f"the stride must be between 1 and the size {size}, not {stride}")
@@ -103,7 +104,7 @@ def windows(length: int, size: int = 500, stride: int = 250) -> list[Window]:
     covered = 0
     while covered < length:
         stop = min(covered + stride if result else size, length)
-        start = max(0, stop - size)
+        start = covered if stride == size else max(0, stop - size)
         result.append(Window(start, stop, covered - start))
         covered = stop
     return result

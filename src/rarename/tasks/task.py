@@ -9,6 +9,9 @@ from torch import Tensor, nn
 
 from rarename.model import ModelConfig
 
+MEASURED_SEED = 20_210_606
+"""What is drawn for validation and test is drawn once: every cell of a table is measured on the same examples."""
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -81,5 +84,5 @@ class Task(Protocol):
     def loss(self, answer: Any, batch: Any) -> Loss:
         """What training makes small."""
 
-    def counts(self) -> Counts:
-        """A new count of zero."""
+    def counts(self, split: str) -> Counts:
+        """A new count of zero, for a split."""

@@ -49,8 +49,8 @@ class TrainingConfig:
     """The largest norm of a gradient; larger ones are scaled down."""
     validate_every: int = 50_000
     """Examples between two looks at the validation split."""
-    validation_functions: int = 2_000
-    """How many of its functions are looked at then."""
+    validation_snippets: int = 2_000
+    """How many of its functions or windows are looked at then."""
     patience: int = 0
     """So many looks without a better score end training early; 0 lets it go on to the end."""
     save_every: float = 60.0
@@ -228,7 +228,7 @@ class Trainer:
             position.next_validation += config.validate_every
         # The first process looks alone; the scores of parts of a split need not add up, and it is a short look.
         scores = self.processes.by_first(
-            lambda: measure(self.task, self.model, "validation", config.validation_functions).scores()
+            lambda: measure(self.task, self.model, "validation", config.validation_snippets).scores()
         )
         is_better = scores[self.task.best] > position.best
         if self.task.is_warming_up(position.epoch):
@@ -310,7 +310,7 @@ def measure(
     task: Task, model: nn.Module, split: str, limit: int = 0, tell: Callable[[int], None] = lambda _: None
 ) -> Counts:
     """What a model answers on a split, or on so many of its examples; `tell` hears how many were added."""
-    counts = task.counts()
+    counts = task.counts(split)
     was_training = model.training
     device = next(model.parameters()).device
     model.eval()

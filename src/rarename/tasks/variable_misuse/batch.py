@@ -38,6 +38,8 @@ class Example:
     seed: int
     is_dense: bool = False
     """Whether each place is judged by itself."""
+    project: int = 0
+    """A number, see `Functions.projects`."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Batch:
     is_wrong: Tensor  # (B, L), the places of the misuses
     location: Tensor  # (B,), the place of the misuse plus 1; 0 when there is none; MANY, see there
     is_repair: Tensor  # (B, L), the other places of the variable that belongs at the location
+    projects: Tensor  # (B,)
     usages: Tensor | None = None  # (B, L), below NUM_USAGES
     parts: Tensor | None = None  # (B, L, MAX_PARTS), 0 for none
 
@@ -139,6 +142,7 @@ class Collator:
             is_wrong=torch.from_numpy(is_wrong),
             location=torch.from_numpy(location),
             is_repair=torch.from_numpy(is_repair),
+            projects=torch.tensor([example.project for example in examples]),
             usages=torch.from_numpy(count_uses(ranks, is_variable, roles)) if self.counts_uses else None,
             parts=None if parts is None else torch.from_numpy(parts),
         )

@@ -204,6 +204,8 @@ class Functions(Sequence[Function]):
         self._parts = parts
         self._files: list[Nodes] = []
         self._bugs: dict[int, Bug] = {}
+        numbers: dict[str, int] = {}
+        self._project: list[int] = []  # of each file
         places: list[tuple[int, int, int]] = []
         opens = _scope_types(corpus)
         for number, file in enumerate(corpus.split(split)):
@@ -211,6 +213,7 @@ class Functions(Sequence[Function]):
             found = scopes(file.types, file.parents, opens)
             nodes = Nodes(file.types, values, file.roles, found)
             self._files.append(nodes)
+            self._project.append(numbers.setdefault(file.project, len(numbers)))
             if file.bug is not None:
                 # The few published bugs whose right name stands nowhere else cannot be repaired by pointing.
                 if len(file.types) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
@@ -222,6 +225,7 @@ class Functions(Sequence[Function]):
                 if is_fit(nodes.cut(start, length)):
                     places.append((number, start, length))
         self._places = np.array(places, dtype=np.int64).reshape(-1, 3)
+        self.projects = list(numbers)
 
     @property
     def examples_each(self) -> int:
@@ -232,6 +236,10 @@ class Functions(Sequence[Function]):
     def lengths(self) -> NDArray[np.int64]:
         """The number of nodes of each function."""
         return self._places[:, 2]
+
+    def project(self, index: int) -> int:
+        """Which of `projects` a function is from."""
+        return self._project[int(self._places[index, 0])]
 
     def __len__(self) -> int:
         return len(self._places)

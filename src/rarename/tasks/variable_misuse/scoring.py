@@ -92,6 +92,8 @@ class Counts:
 
     vocabulary_size: int
     """Names of this rank or beyond are rare, whether the strategy shows them or not."""
+    projects: list[str] = field(default_factory=list)
+    """By their numbers."""
     columns: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
     def add(self, answer: Answer, batch: Batch) -> None:
@@ -114,6 +116,7 @@ class Counts:
             "is_located": is_buggy & (pointed == place),
             "is_repaired": is_buggy & batch.is_repair.gather(1, first[:, None])[:, 0],
             "is_half": is_buggy & ((shares * batch.is_repair).sum(dim=1) >= 0.5),
+            "project": batch.projects,
             "num_rare": (wrong >= self.vocabulary_size).long() + (right >= self.vocabulary_size),
         }
         for name, column in judged.items():
@@ -125,15 +128,21 @@ class Counts:
         return _of_clean(table) | _of_buggy(table)
 
     def details(self, *confidences: float) -> dict[str, Any]:
-        """Scores by length, by rarity of the names, at equal shares of false alarms, and at confidences."""
+        """Scores by length, by rarity of the names, by project, at equal shares of false alarms, and at confidences."""
         table = self._table()
         groups = np.searchsorted(LENGTHS, table["length"])
         lengths = [f"up to {longest}" for longest in LENGTHS] + [f"over {LENGTHS[-1]}"]
         by_length = {name: _rows(table, groups == number) for number, name in enumerate(lengths)}
+        by_project = {name: _rows(table, table["project"] == number) for number, name in enumerate(self.projects)}
         by_rarity = {name: _rows(table, table["num_rare"] == number) for number, name in enumerate(RARITIES)}
         return {
             "by_length": {name: _of_clean(rows) | _of_buggy(rows) for name, rows in by_length.items()},
             "by_rarity": {name: _of_buggy(rows) for name, rows in by_rarity.items()},
+            "by_project": {
+                name: {key: _of_buggy(rows)[key] for key in ("joint_accuracy", "num_buggy")}
+                for name, rows in sorted(by_project.items())
+                if rows["is_buggy"].any()
+            },
             "at_false_alarms": {f"{share:g}": _at_false_alarms(table, share) for share in FALSE_ALARMS},
             "at_confidence": {
                 f"{least:g}": _at_confidence(table, least) for least in sorted({*CONFIDENCES, *confidences})

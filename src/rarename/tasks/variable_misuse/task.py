@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 from torch import nn
@@ -13,29 +14,26 @@ from rarename.errors import UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
-from rarename.tasks.task import Loss
+from rarename.tasks.task import MEASURED_SEED, Loss
 from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many, part_table
 from rarename.tasks.variable_misuse.model import HEADS, Answer, MisuseModel
 from rarename.tasks.variable_misuse.scoring import Counts, loss
 
-HIDDEN = frozenset({Role.STRING, Role.REGEXP})
-"""Literals that every strategy replaces by a stand-in."""
-
-COUNTED = ("names", "others", "numbers")
-"""What the vocabulary ranks: all that is not hidden."""
-
 BUGS_PER_FUNCTION = 3
 """Different misuses of a function (paper, section 4.1); each is seen once in as many epochs."""
-
-_MEASURED_SEED = 20_210_606
-"""Misuses of validation and test are drawn once: every cell of a table is measured on the same examples."""
 
 
 @dataclass(frozen=True)
 class MisuseConfig:
     """What is asked."""
 
+    counted: ClassVar[tuple[str, ...]] = ("names", "others", "numbers")
+    """What the vocabulary ranks: all that is not hidden."""
+    hidden: ClassVar[frozenset[Role]] = frozenset({Role.STRING, Role.REGEXP})
+    """Literals that every strategy replaces by a stand-in."""
+
+    name: str = "misuse"
     way: str = "paper"
     """How misuses are drawn: a key of `examples.WAYS`."""
     max_nodes: int = 250
@@ -50,16 +48,30 @@ class MisuseConfig:
     """The share of the reads of local names that is wrong then."""
 
     def __post_init__(self) -> None:
+        if self.name != "misuse":
+            raise ValueError(f"the settings are those of misuse, not of {self.name!r}")
         if self.way not in WAYS:
             raise UnknownName("way to make a misuse", self.way, WAYS)
         if self.head not in HEADS:
             raise UnknownName("head", self.head, HEADS)
+
+    def check_placeholders(self, placeholders: int) -> None:
+        """Every node may hold another rare name."""
+        if placeholders < self.max_nodes:
+            raise UsageError(
+                f"encoding.placeholders is {placeholders}, but a function may have {self.max_nodes} nodes, each "
+                "another name; set it to as many"
+            )
 
     def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
         """A model for this, with weights drawn from torch's generator."""
         return MisuseModel(
             config, encoding.num_types, encoding.num_values, self.head, self.counts_uses, len(encoding.parts)
         )
+
+    def task(self, corpus: Corpus, encoding: Encoding, batch_nodes: int, seed: int) -> "MisuseTask":
+        """The task on a corpus."""
+        return MisuseTask(corpus, encoding, self, batch_nodes, seed)
 
     def collator(self, encoding: Encoding) -> Collator:
         """What makes its batches."""
@@ -76,7 +88,7 @@ class MisuseTask:
             raise UsageError("task.dense_epochs draws misuses, but these examples come with their own; set it to 0")
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = config.collator(encoding)
-        ranking = corpus.ranking(*COUNTED)
+        ranking = corpus.ranking(*config.counted)
         parts = part_table(corpus, ranking, encoding.parts) if encoding.parts else None
         self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes, parts))
 
@@ -110,10 +122,10 @@ class MisuseTask:
 
     def measured(self, split: str, limit: int = 0) -> Iterator[Batch]:
         functions = self.functions(split)
-        chosen = np.random.default_rng(_MEASURED_SEED).permutation(len(functions))[: limit or None]
+        chosen = np.random.default_rng(MEASURED_SEED).permutation(len(functions))[: limit or None]
         for batch in batches(functions.examples_each * functions.lengths[chosen], 8_000, None):
             pairs = [
-                self._pair(functions, int(chosen[index]), [_MEASURED_SEED, int(chosen[index])], []) for index in batch
+                self._pair(functions, int(chosen[index]), [MEASURED_SEED, int(chosen[index])], []) for index in batch
             ]
             yield self.collate([example for pair in pairs for example in pair])
 
@@ -123,8 +135,8 @@ class MisuseTask:
     def loss(self, answer: Answer, batch: Batch) -> Loss:
         return loss(answer, batch)
 
-    def counts(self) -> Counts:
-        return Counts(len(self.encoding.values))
+    def counts(self, split: str) -> Counts:
+        return Counts(len(self.encoding.values), self.functions(split).projects)
 
     def _dense(self, functions: Functions, index: int, epoch: int) -> Example:
         """A function with many misuses, others in each epoch."""
@@ -134,11 +146,11 @@ class MisuseTask:
 
     def _pair(self, functions: Functions, index: int, seed: list[int], more: list[int]) -> list[Example]:
         """A function, clean and with a misuse. The misuse follows from `seed`, the placeholders also from `more`."""
-        function = functions[index]
+        function, project = functions[index], functions.project(index)
         clean, buggy = np.random.default_rng([*seed, 1, *more]).integers(2**63, size=2).tolist()
         if function.bug is not None:  # it has come with a misuse, or clean, as it is
-            return [Example(function, (), clean)]
+            return [Example(function, (), clean, project=project)]
         misuse = WAYS[self.config.way](function, np.random.default_rng(seed))
-        pair = [Example(function, (), clean)]
+        pair = [Example(function, (), clean, project=project)]
         # Not every function has a place for a misuse of every way.
-        return pair if misuse is None else [*pair, Example(function, (misuse,), buggy)]
+        return pair if misuse is None else [*pair, Example(function, (misuse,), buggy, project=project)]
