@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "parts", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
     "experiment": {"corpus", "encoding", "errors", "files", "model", "parts", "tasks", "training", "vocabulary"},
+    "evaluation": {"errors", "files"},
     "assist": {"", "corpus", "encoding", "errors", "experiment", "syntax", "tasks", "training"},
     "cli": {
         "",
@@ -33,6 +34,7 @@ MAY_IMPORT = {
         "corpus",
         "encoding",
         "errors",
+        "evaluation",
         "experiment",
         "files",
         "rename",
@@ -43,7 +45,9 @@ MAY_IMPORT = {
 }
 """What each part of the package may import of the others; "" is the package itself."""
 
-TORCH_FREE = ["errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus", "parts"]
+TORCH_FREE = [
+    "errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus", "parts", "evaluation",
+]  # fmt: skip
 
 
 MODULES = [

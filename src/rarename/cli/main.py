@@ -19,6 +19,7 @@ COMMANDS = {
     "inspect": "show what is in a corpus, and how much a vocabulary covers",
     "train": "train a model on a corpus",
     "evaluate": "measure a trained model on a split that it has not seen",
+    "report": "make tables and figures from the results of many runs",
     "check": "find places where the wrong variable may stand",
 }
 """Each is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.

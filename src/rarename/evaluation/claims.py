@@ -1,0 +1,327 @@
+"""What the paper claims, and what the results say of it: every number and every verdict is computed from them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rarename.evaluation.document import p_text, percent, points
+from rarename.evaluation.paper import cosines, paper_study
+from rarename.evaluation.results import Result, number_at
+from rarename.evaluation.statistics import holm
+from rarename.evaluation.studies import LANGUAGES, Series, Study
+from rarename.evaluation.tables import Compared, compared
+
+HOLDS, FAILS, PARTLY, OPEN, ABSENT = "holds", "does not hold", "holds in part", "undecided", "not measured"
+
+LEVEL = 0.05
+"""A p below it, corrected for the sizes looked at, counts as shown."""
+
+MARGIN = 0.01
+"""Two scores are as good as the same within one point: two of the paper's own standard deviations."""
+
+LARGE = 50_000
+"""The paper compares its largest vocabulary of `standard` with this one; up to it, a larger one helped there too."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one study says of a claim."""
+
+    study: str
+    verdict: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, with what was found; nothing, if no study has the cells for it."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim]:
+    """All claims, in the order of the paper."""
+    return [
+        Claim(
+            "Anonymization of rare names is substantially better than `standard`, at every vocabulary size."
+            + _paper_gain("ordered", "standard"),
+            _each(studies, _beats_standard),
+        ),
+        Claim(
+            "`ordered` is slightly better than `randomized`, or as good." + _paper_gain("ordered", "randomized"),
+            _each(studies, lambda study: _pair(study, "ordered", "randomized", _not_worse)),
+        ),
+        Claim(
+            "Numbering by frequency is as good as `ordered`.",
+            _each(studies, lambda study: _pair(study, "by_frequency", "ordered", _same)),
+        ),
+        Claim(
+            "Anonymizing all names is worse than anonymizing the rare ones." + _paper_full(),
+            _each(studies, _full_is_worse),
+        ),
+        Claim(
+            "For `standard` the largest vocabulary is worse than one of 50,000 names." + _paper_largest(),
+            _each(studies, _larger_vocabulary),
+        ),
+        Claim(
+            "Anonymization is better than a pointer for almost all vocabulary sizes."
+            + _paper_gain("ordered", "standard + pointer"),
+            _each(studies, lambda study: _pair(study, "ordered", "standard + pointer", _better)),
+        ),
+        Claim(
+            "A pointer and anonymization together are no better than the better of the two.", _each(studies, _combined)
+        ),
+        Claim(
+            "More placeholders than needed make no difference in variable misuse and cost a little in completion."
+            + _paper_placeholders(),
+            _each(studies, _placeholders),
+        ),
+        Claim("Types of nodes are predicted better with anonymization, too.", _each(studies, _types)),
+        Claim(
+            "Placeholders lie apart from the names of the vocabulary in the space of embeddings."
+            + _paper_embeddings(),
+            tuple(finding for result in embeddings if (finding := _apart(result))),
+        ),
+    ]  # fmt: skip
+
+
+def _each(studies: Sequence[Study], look: Callable[[Study], Finding | None]) -> tuple[Finding, ...]:
+    return tuple(finding for study in studies if (finding := look(study)) is not None)
+
+
+def _name(study: Study) -> str:
+    return f"{study.name} (`{study.experiment}`)"
+
+
+def _at_sizes(study: Study, first: Series, second: Series) -> list[Compared]:
+    found = [compared(study, (first, size), (second, size)) for size in study.sizes]
+    return [each for each in found if each is not None]
+
+
+def _told(found: Sequence[Compared]) -> str:
+    """The differences, size by size."""
+    parts = []
+    all_sure = len(found) > 1 and all(each.test and each.test.p < 0.001 for each in found)
+    for each in found:
+        test = f" (p {p_text(each.test.p)})" if each.test and not all_sure else ""
+        size = "without a vocabulary" if each.first_size == 0 else f"at {each.first_size:,}"
+        parts.append(f"{points(each.difference)} {size}{test}")
+    untested = "" if all(each.test for each in found) else "; without scores by project there is no test"
+    return ", ".join(parts) + (" (p < 0.001 each)" if all_sure else untested)
+
+
+def _p_values(found: Sequence[Compared]) -> list[float]:
+    """Corrected for looking at several sizes; 1 where there is no test."""
+    corrected = iter(holm([each.test.p for each in found if each.test]))
+    return [next(corrected) if each.test else 1.0 for each in found]
+
+
+def _better(found: Sequence[Compared]) -> str:
+    """Is the first better, at all of these?"""
+    ps = _p_values(found)
+    if all(each.difference > 0 and p < LEVEL for each, p in zip(found, ps, strict=True)):
+        return HOLDS
+    if all(each.difference <= 0 for each in found):
+        return FAILS
+    if any(each.difference < 0 and p < LEVEL for each, p in zip(found, ps, strict=True)):
+        return PARTLY
+    return PARTLY if any(p < LEVEL for p in ps) else OPEN
+
+
+def _same(found: Sequence[Compared]) -> str:
+    """Are both as good as the same? Only an interval within the margin shows it; no difference seen is not enough."""
+    tests = [each.test for each in found if each.test]
+    if len(tests) == len(found) and all(test.low > -MARGIN and test.high < MARGIN for test in tests):
+        return HOLDS
+    return FAILS if any(test.low > MARGIN or test.high < -MARGIN for test in tests) else OPEN
+
+
+def _not_worse(found: Sequence[Compared]) -> str:
+    """Is the first better or as good as the same?"""
+    tests = [each.test for each in found if each.test]
+    if len(tests) == len(found) and all(test.low > -MARGIN for test in tests):
+        return HOLDS
+    return FAILS if any(test.high < -MARGIN for test in tests) else OPEN
+
+
+def _pair(study: Study, first: str, second: str, judge: Callable[[Sequence[Compared]], str]) -> Finding | None:
+    ours, others = study.find(first), study.find(second)
+    found = _at_sizes(study, ours, others) if ours and others else []
+    if not found:
+        return None
+    return Finding(_name(study), judge(found), f"`{first}` − `{second}`, points: {_told(found)}")
+
+
+def _beats_standard(study: Study) -> Finding | None:
+    standard = study.find("standard")
+    parts, verdicts = [], []
+    for name in ("ordered", "randomized", "by_frequency"):
+        series = study.find(name)
+        found = _at_sizes(study, series, standard) if series and standard else []
+        if found:
+            parts.append(f"`{name}` − `standard`, points: {_told(found)}")
+            verdicts.append(_better(found))
+    if not parts:
+        return None
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else PARTLY
+    return Finding(_name(study), verdict, ". ".join(parts))
+
+
+def _larger_vocabulary(study: Study) -> Finding | None:
+    standard = study.find("standard")
+    curve = study.curve(standard) if standard else {}
+    if standard is None or len(curve) < 2:
+        return None
+    told = ", ".join(f"{percent(value.mean)} % at {size:,}" for size, value in curve.items())
+    largest = max(curve)
+    if largest <= LARGE:
+        return Finding(_name(study), ABSENT, f"no vocabulary above {LARGE:,} names; `standard` has {told}")
+    before = max(size for size in curve if size < largest)
+    step = compared(study, (standard, before), (standard, largest))
+    if step is None:
+        return None
+    test = f" (p {p_text(step.test.p)})" if step.test else " (not tested)"
+    text = f"`standard` has {told}; {before:,} against {largest:,} names: {points(step.difference)} points{test}"
+    return Finding(_name(study), _better([step]), text)
+
+
+def _full_is_worse(study: Study) -> Finding | None:
+    full = study.find("full")
+    ordered = study.find("ordered")
+    zero = full if full else ordered
+    curve = {size: value for size, value in study.curve(ordered).items() if size > 0} if ordered else {}
+    if zero is None or ordered is None or not curve or study.value(zero, 0) is None:
+        return None
+    best = max(curve, key=lambda size: curve[size].mean)
+    found = compared(study, (ordered, best), (zero, 0))
+    if found is None:
+        return None
+    test = f" (p {p_text(found.test.p)})" if found.test else " (not tested)"
+    text = f"`ordered` with {best:,} names − full anonymization: {points(found.difference)} points{test}"
+    return Finding(_name(study), _better([found]), text)
+
+
+def _combined(study: Study) -> Finding | None:
+    both = study.find("ordered + pointer")
+    alone = [series for name in ("ordered", "standard + pointer") if (series := study.find(name))]
+    found = []
+    for size in study.sizes:
+        values = [(value.mean, series) for series in alone if (value := study.value(series, size))]
+        if both and len(values) == 2:
+            best = max(values, key=lambda value: value[0])[1]
+            found += [each] if (each := compared(study, (both, size), (best, size))) else []
+    if not found:
+        return None
+    tests = [each.test for each in found if each.test]
+    if len(tests) == len(found) and all(test.high < MARGIN for test in tests):
+        verdict = HOLDS
+    else:
+        verdict = FAILS if any(test.low > MARGIN for test in tests) else OPEN
+    return Finding(_name(study), verdict, f"both − the better of the two, points: {_told(found)}")
+
+
+def _placeholders(study: Study) -> Finding | None:
+    parts, found = [], []
+    for base in dict.fromkeys(series.base for series in study.series):
+        for size in study.sizes:
+            cells = {
+                study.cells[series, size][0].placeholders: series
+                for series in study.series
+                if series.base == base and (series, size) in study.cells
+            }
+            if len(cells) > 1:
+                least, most = min(cells), max(cells)
+                if each := compared(study, (cells[most], size), (cells[least], size)):
+                    found.append(each)
+                    test = f", p {p_text(each.test.p)}" if each.test else ", not tested"
+                    cell = f"`{base}` at {size:,}, {most:,} − {least:,} placeholders"
+                    parts.append(f"{cell}: {points(each.difference)}{test}")
+    if not found:
+        return None
+    verdict = _same(found)
+    if study.task == "completion":
+        # The paper has a drop here, of less than a point.
+        tests = [each.test for each in found if each.test]
+        is_drop = len(tests) == len(found) and all(test.high < 0 and test.low > -2 * MARGIN for test in tests)
+        verdict = HOLDS if is_drop else FAILS if any(test.low > 0 for test in tests) else OPEN
+    return Finding(_name(study), verdict, "points: " + "; ".join(parts))
+
+
+def _types(study: Study) -> Finding | None:
+    ordered, standard = study.find("ordered"), study.find("standard")
+    if not ordered or not standard:
+        return None
+    ours, others = study.curve(ordered, "mrr_types"), study.curve(standard, "mrr_types")
+    found = {size: ours[size].mean - others[size].mean for size in ours if size in others}
+    if not found:
+        return None
+    told = "; ".join(f"{points(difference)} at {size:,}" for size, difference in found.items())
+    verdict = FAILS if all(difference <= 0 for difference in found.values()) else OPEN
+    return Finding(
+        _name(study), verdict, f"`ordered` − `standard`, MRR of types, points: {told}; types are not tested by project"
+    )
+
+
+def _apart(result: Result) -> Finding | None:
+    found = {key: number_at(result.embeddings, "cosine", key) for key in cosines()}
+    vocabulary, placeholders, between = found["within_vocabulary"], found["within_placeholders"], found["between"]
+    if vocabulary is None or placeholders is None or between is None:
+        return None
+    verdict = HOLDS if min(vocabulary, placeholders) > between else FAILS
+    within = f"{vocabulary:.2f} within the vocabulary, {placeholders:.2f} within placeholders"
+    name = f"{LANGUAGES.get(result.language, result.language)} (`{result.experiment}`, `{result.cell}`)"
+    return Finding(name, verdict, f"mean cosine {within}, {between:.2f} between".replace("-", "−"))
+
+
+def _paper_gain(first: str, second: str) -> str:
+    """The paper's own differences, as a range over its sizes."""
+    parts = []
+    for task in ("misuse", "completion"):
+        for language in ("python", "javascript"):
+            study = paper_study(task, language)
+            ours, others = (study.scores.get(name, {}) for name in (first, second)) if study else ({}, {})
+            found = [ours[size] - others[size] for size in ours if size in others and size > 0]
+            if found:
+                low, high = points(min(found) / 100), points(max(found) / 100)
+                parts.append(f"{low} to {high} ({task}, {LANGUAGES[language]})")
+    return f" In the paper, with a vocabulary: {', '.join(parts)} points."
+
+
+def _paper_full() -> str:
+    parts = []
+    for task in ("misuse", "completion"):
+        for language in ("python", "javascript"):
+            if study := paper_study(task, language):
+                scores = study.scores["ordered"]
+                parts.append(
+                    f"{scores[0]:.1f} against up to {max(scores.values()):.1f} ({task}, {LANGUAGES[language]})"
+                )
+    return f" In the paper: {', '.join(parts)}."
+
+
+def _paper_largest() -> str:
+    parts = []
+    for language in ("python", "javascript"):
+        if study := paper_study("misuse", language):
+            scores = study.scores["standard"]
+            parts.append(f"{scores[LARGE]:.1f} against {scores[max(scores)]:.1f} ({LANGUAGES[language]})")
+    return f" In the paper, variable misuse: {', '.join(parts)}."
+
+
+def _paper_placeholders() -> str:
+    parts = []
+    for language in ("python", "javascript"):
+        if study := paper_study("completion", language):
+            least, most = min(study.placeholders), max(study.placeholders)
+            for size, score in study.placeholders[least].items():
+                drop = points((study.placeholders[most][size] - score) / 100)
+                parts.append(f"{drop} ({LANGUAGES[language]}, {size:,} names)")
+    return f" In the paper, completion, 3,000 instead of 500: {', '.join(parts)} points."
+
+
+def _paper_embeddings() -> str:
+    found = {key: f"{value:.2f}".replace("-", "−") for key, value in cosines().items()}
+    return (
+        f" In the paper, mean cosine: {found['within_vocabulary']} within the vocabulary, "
+        f"{found['within_placeholders']} within placeholders, {found['between']} between."
+    )

@@ -1,0 +1,259 @@
+"""Study: the results of one experiment, task and language that may stand in one table."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rarename.evaluation.results import TASKS, LeftOut, Result, number_at
+from rarename.evaluation.statistics import Comparison, Projects, Spread, compare, spread
+
+STRATEGIES = ("ordered", "randomized", "by_frequency", "standard", "full")
+"""In the order of the report; others follow by name."""
+
+LANGUAGES = {"python": "Python", "javascript": "JavaScript"}
+
+TOLERANCE = 0.01
+"""By how much the examples that two models have seen may differ: batches end where they end."""
+
+KNOWN_SETTINGS = {
+    "corpus",
+    "corpus_digest",
+    "seed",
+    "encoding.strategy",
+    "encoding.vocabulary_size",
+    "encoding.placeholders",
+    "training.save_every",
+}
+"""Settings that are told otherwise, or do not change what is learned."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a task is judged by."""
+
+    key: str
+    count_key: str
+    """How many examples are behind it."""
+    name: str
+    examples: str
+    """What these examples are called."""
+
+
+SCORES = {
+    "misuse": Score("joint_accuracy", "num_buggy", "Joint accuracy", "misuses"),
+    "completion": Score("mrr_values", "num_values", "MRR of values", "values"),
+}
+"""The first score of each task: the one that projects are compared by and that learning curves show."""
+
+TASK_NAMES = {"misuse": "Variable misuse", "completion": "Code completion"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """A way to treat rare names: a column of a table, a line of a figure."""
+
+    strategy: str
+    pointer: bool = False
+    extras: tuple[str, ...] = ()
+    """Whatever else was varied in the experiment, such as `500 placeholders`."""
+
+    @property
+    def base(self) -> str:
+        """The name that the paper's numbers go by."""
+        return f"{self.strategy} + pointer" if self.pointer else self.strategy
+
+    @property
+    def label(self) -> str:
+        return ", ".join([self.base, *self.extras])
+
+    @property
+    def rank(self) -> tuple[int, bool, str, tuple[tuple[int, str], ...]]:
+        known = STRATEGIES.index(self.strategy) if self.strategy in STRATEGIES else len(STRATEGIES)
+        return known, self.pointer, self.strategy, tuple((len(extra), extra) for extra in self.extras)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The results of one experiment, task and language, all on the same examples."""
+
+    experiment: str
+    task: str
+    language: str
+    cells: dict[tuple[Series, int], tuple[Result, ...]]
+    """By series and vocabulary size; a result for each seed."""
+
+    @property
+    def name(self) -> str:
+        return f"{TASK_NAMES[self.task]}, {LANGUAGES.get(self.language, self.language)}"
+
+    @property
+    def slug(self) -> str:
+        """For files and anchors; an experiment may be of several tasks and languages."""
+        parts = [self.experiment] + [part for part in (self.task, self.language) if part not in self.experiment]
+        return "-".join(parts)
+
+    @property
+    def score(self) -> Score:
+        return SCORES[self.task]
+
+    @cached_property
+    def series(self) -> list[Series]:
+        return sorted({series for series, _ in self.cells}, key=lambda series: series.rank)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        return sorted({size for _, size in self.cells})
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for key in self.keys for result in self.cells[key]]
+
+    @property
+    def keys(self) -> list[tuple[Series, int]]:
+        """The cells in the order of a table: by size, then by series."""
+        return sorted(self.cells, key=lambda key: (key[1], key[0].rank))
+
+    def find(self, base: str) -> Series | None:
+        """The series of that name with nothing else varied."""
+        return next((series for series in self.series if series.base == base and not series.extras), None)
+
+    def value(self, series: Series, size: int, *keys: str) -> Spread | None:
+        """A score over the seeds that have it; the first score of the task by default."""
+        path = keys or (self.score.key,)
+        values = [result.score(*path) for result in self.cells.get((series, size), ())]
+        numbers = [value for value in values if value is not None]
+        return spread(numbers) if numbers else None
+
+    def curve(self, series: Series, *keys: str) -> dict[int, Spread]:
+        """A score by vocabulary size."""
+        found = {size: self.value(series, size, *keys) for size in self.sizes}
+        return {size: value for size, value in found.items() if value is not None}
+
+    def counts(self, *keys: str) -> list[int]:
+        """The different numbers of examples behind a score, in the whole study."""
+        found = {result.score(*keys) for result in self.results}
+        return sorted(int(count) for count in found if count is not None)
+
+    def projects(self, series: Series, size: int) -> list[Projects]:
+        """The first score by project, for each seed that has it."""
+        seeds = [_by_project(result, self.score) for result in self.cells.get((series, size), ())]
+        return [seed for seed in seeds if seed]
+
+    def compare(self, first: tuple[Series, int], second: tuple[Series, int]) -> Comparison | None:
+        """One cell against another, on the same projects; None if there is nothing to compare by."""
+        ours, others = self.projects(*first), self.projects(*second)
+        return compare(ours, others) if ours and others else None
+
+
+def _by_project(result: Result, score: Score) -> Projects:
+    projects = result.scores.get("by_project")
+    if not isinstance(projects, dict):
+        return {}
+    read = {
+        str(name): (number_at(group, score.key), number_at(group, score.count_key)) for name, group in projects.items()
+    }
+    return {name: (value, count) for name, (value, count) in read.items() if value is not None and count}
+
+
+def studies(results: Iterable[Result]) -> tuple[list[Study], list[LeftOut]]:
+    """The studies of some results, and the results that do not go with the others of their study."""
+    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.scores:
+            groups[result.experiment, result.task, result.language].append(result)
+    found: list[Study] = []
+    left_out: list[LeftOut] = []
+    for (experiment, task, language), members in groups.items():
+        kept, odd = _comparable(members, SCORES[task])
+        cells, doubles = _cells(kept)
+        left_out += odd + doubles
+        found.append(Study(experiment, task, language, cells))
+    return sorted(found, key=_place), sorted(left_out)
+
+
+def _place(study: Study) -> tuple[int, bool, str, str]:
+    return TASKS.index(study.task), study.language != "python", study.language, study.experiment
+
+
+def _comparable(members: list[Result], score: Score) -> tuple[list[Result], list[LeftOut]]:
+    """Those that were made alike. For each circumstance most of them decide; of equally many, the newer recipe."""
+    left_out = [LeftOut(each.path, f"has no {score.key}") for each in members if each.score(score.key) is None]
+    kept = [each for each in members if each.score(score.key) is not None]
+    circumstances: list[tuple[str, Callable[[Result], object]]] = [
+        ("split", lambda each: each.split),
+        ("preset", lambda each: each.preset),
+        ("corpus digest", lambda each: each.digest[:12]),
+        ("recipe", lambda each: each.recipe),
+        ("number of examples", _rounded(kept)),
+    ]
+    for name, of in circumstances:
+        groups: dict[object, list[Result]] = defaultdict(list)
+        for each in kept:
+            groups[of(each)].append(each)
+        most = max(groups, key=lambda value: (len(groups[value]), _newest(groups[value]), str(value)), default=None)
+        left_out += [
+            LeftOut(each.path, f"has the {name} {_spelt(value)}; {len(groups[most])} others have {_spelt(most)}")
+            for value, group in groups.items()
+            if value != most
+            for each in group
+        ]
+        kept = groups[most] if groups else []
+    return kept, left_out
+
+
+def _newest(group: Sequence[Result]) -> int:
+    return max(each.recipe for each in group)
+
+
+def _rounded(members: Sequence[Result]) -> Callable[[Result], int]:
+    """The number of examples, one for all that lie within the tolerance of it."""
+    heads: list[int] = []
+    for count in sorted({each.examples for each in members}, key=lambda count: (-_times(members, count), count)):
+        if all(abs(count - head) > TOLERANCE * head for head in heads):
+            heads.append(count)
+    return lambda each: min(heads, key=lambda head: abs(each.examples - head))
+
+
+def _times(members: Sequence[Result], count: int) -> int:
+    return sum(each.examples == count for each in members)
+
+
+def _spelt(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value) or "(none)"
+
+
+def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Result, ...]], list[LeftOut]]:
+    varied = _varied_settings(members)
+    cells: dict[tuple[Series, int], dict[int, Result]] = defaultdict(dict)
+    doubles = []
+    for each in members:
+        extras = [f"{each.placeholders:,} placeholders"] if _varies_placeholders(members, each) else []
+        extras += [f"{key}={each.settings.get(key)}" for key in varied]
+        seeds = cells[Series(each.strategy, each.pointer, tuple(extras)), each.size]
+        if each.seed in seeds:
+            doubles.append(LeftOut(each.path, f"is the same cell and seed as {seeds[each.seed].path}"))
+        else:
+            seeds[each.seed] = each
+    return {key: tuple(seeds[seed] for seed in sorted(seeds)) for key, seeds in cells.items()}, doubles
+
+
+def _varies_placeholders(members: Sequence[Result], one: Result) -> bool:
+    alike = [each for each in members if (each.strategy, each.pointer) == (one.strategy, one.pointer)]
+    return len({each.placeholders for each in alike}) > 1
+
+
+def _varied_settings(members: Sequence[Result]) -> list[str]:
+    """Settings by which these results differ, and which do not simply go with the strategy or the pointer."""
+    keys = sorted({key for each in members for key in each.settings} - KNOWN_SETTINGS)
+    varied = []
+    for key in keys:
+        values: dict[tuple[str, bool], set[str]] = defaultdict(set)
+        for each in members:
+            values[each.strategy, each.pointer].add(repr(each.settings.get(key)))
+        goes_with_strategy = all(len(found) == 1 for found in values.values())
+        is_one = len(set().union(*values.values())) == 1
+        is_of_strategy = goes_with_strategy and not key.startswith(("model.", "training."))
+        if not (is_one or is_of_strategy or key.endswith("pointer")):
+            varied.append(key)
+    return varied
