@@ -22,7 +22,7 @@ from rarename.evaluation.svg import (
     tones,
 )
 
-SIZES = "vocabulary size (names kept; 0: full anonymization)"
+SIZES = "vocabulary size (names kept)"
 
 
 def headline(studies: Sequence[Study]) -> Figure | None:
@@ -248,7 +248,8 @@ def _point(x: float, value: Spread, series: Series, where: str = "") -> Point:
 
 def _sizes_axis(panels: Sequence[Panel]) -> Axis:
     sizes = {point.x for panel in panels for line in panel.lines for point in line.points}
-    return log_axis(sorted(sizes), SIZES, [(size, short(size)) for size in sorted(sizes) if size > 0])
+    label = SIZES.replace(")", "; 0: full anonymization)") if 0 in sizes else SIZES
+    return log_axis(sorted(sizes), label, [(size, short(size)) for size in sorted(sizes) if size > 0])
 
 
 def _size_title(size: int) -> str:

@@ -27,6 +27,7 @@ class Finding:
     """What one study says of a claim."""
 
     study: str
+    experiment: str
     verdict: str
     text: str
 
@@ -35,6 +36,8 @@ class Finding:
 class Claim:
     """A claim of the paper, with what was found; nothing, if no study has the cells for it."""
 
+    name: str
+    """In a few words."""
     text: str
     findings: tuple[Finding, ...]
 
@@ -43,41 +46,51 @@ def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim
     """All claims, in the order of the paper."""
     return [
         Claim(
+            "anonymization against standard",
             "Anonymization of rare names is substantially better than `standard`, at every vocabulary size."
             + _paper_gain("ordered", "standard"),
             _each(studies, _beats_standard),
         ),
         Claim(
+            "ordered against randomized",
             "`ordered` is slightly better than `randomized`, or as good." + _paper_gain("ordered", "randomized"),
             _each(studies, lambda study: _pair(study, "ordered", "randomized", _not_worse)),
         ),
         Claim(
+            "numbering by frequency",
             "Numbering by frequency is as good as `ordered`.",
             _each(studies, lambda study: _pair(study, "by_frequency", "ordered", _same)),
         ),
         Claim(
+            "full anonymization",
             "Anonymizing all names is worse than anonymizing the rare ones." + _paper_full(),
             _each(studies, _full_is_worse),
         ),
         Claim(
+            "a larger vocabulary for standard",
             "For `standard` the largest vocabulary is worse than one of 50,000 names." + _paper_largest(),
             _each(studies, _larger_vocabulary),
         ),
         Claim(
+            "anonymization against a pointer",
             "Anonymization is better than a pointer for almost all vocabulary sizes."
             + _paper_gain("ordered", "standard + pointer"),
             _each(studies, lambda study: _pair(study, "ordered", "standard + pointer", _better)),
         ),
         Claim(
+            "pointer and anonymization together",
             "A pointer and anonymization together are no better than the better of the two.", _each(studies, _combined)
         ),
         Claim(
+            "more placeholders than needed",
             "More placeholders than needed make no difference in variable misuse and cost a little in completion."
             + _paper_placeholders(),
             _each(studies, _placeholders),
         ),
-        Claim("Types of nodes are predicted better with anonymization, too.", _each(studies, _types)),
+        Claim("types of nodes",
+            "Types of nodes are predicted better with anonymization, too.", _each(studies, _types)),
         Claim(
+            "where placeholders lie",
             "Placeholders lie apart from the names of the vocabulary in the space of embeddings."
             + _paper_embeddings(),
             tuple(finding for result in embeddings if (finding := _apart(result))),
@@ -121,11 +134,9 @@ def _better(found: Sequence[Compared]) -> str:
     ps = _p_values(found)
     if all(each.difference > 0 and p < LEVEL for each, p in zip(found, ps, strict=True)):
         return HOLDS
-    if all(each.difference <= 0 for each in found):
-        return FAILS
-    if any(each.difference < 0 and p < LEVEL for each, p in zip(found, ps, strict=True)):
-        return PARTLY
-    return PARTLY if any(p < LEVEL for p in ps) else OPEN
+    if all(p >= LEVEL for p in ps):
+        return OPEN
+    return FAILS if all(each.difference <= 0 for each in found) else PARTLY
 
 
 def _same(found: Sequence[Compared]) -> str:
@@ -149,7 +160,7 @@ def _pair(study: Study, first: str, second: str, judge: Callable[[Sequence[Compa
     found = _at_sizes(study, ours, others) if ours and others else []
     if not found:
         return None
-    return Finding(_name(study), judge(found), f"`{first}` − `{second}`, points: {_told(found)}")
+    return Finding(_name(study), study.experiment, judge(found), f"`{first}` − `{second}`, points: {_told(found)}")
 
 
 def _beats_standard(study: Study) -> Finding | None:
@@ -164,7 +175,7 @@ def _beats_standard(study: Study) -> Finding | None:
     if not parts:
         return None
     verdict = verdicts[0] if len(set(verdicts)) == 1 else PARTLY
-    return Finding(_name(study), verdict, ". ".join(parts))
+    return Finding(_name(study), study.experiment, verdict, ". ".join(parts))
 
 
 def _larger_vocabulary(study: Study) -> Finding | None:
@@ -175,14 +186,16 @@ def _larger_vocabulary(study: Study) -> Finding | None:
     told = ", ".join(f"{percent(value.mean)} % at {size:,}" for size, value in curve.items())
     largest = max(curve)
     if largest <= LARGE:
-        return Finding(_name(study), ABSENT, f"no vocabulary above {LARGE:,} names; `standard` has {told}")
+        return Finding(
+            _name(study), study.experiment, ABSENT, f"no vocabulary above {LARGE:,} names; `standard` has {told}"
+        )
     before = max(size for size in curve if size < largest)
     step = compared(study, (standard, before), (standard, largest))
     if step is None:
         return None
     test = f" (p {p_text(step.test.p)})" if step.test else " (not tested)"
     text = f"`standard` has {told}; {before:,} against {largest:,} names: {points(step.difference)} points{test}"
-    return Finding(_name(study), _better([step]), text)
+    return Finding(_name(study), study.experiment, _better([step]), text)
 
 
 def _full_is_worse(study: Study) -> Finding | None:
@@ -198,7 +211,7 @@ def _full_is_worse(study: Study) -> Finding | None:
         return None
     test = f" (p {p_text(found.test.p)})" if found.test else " (not tested)"
     text = f"`ordered` with {best:,} names − full anonymization: {points(found.difference)} points{test}"
-    return Finding(_name(study), _better([found]), text)
+    return Finding(_name(study), study.experiment, _better([found]), text)
 
 
 def _combined(study: Study) -> Finding | None:
@@ -217,7 +230,7 @@ def _combined(study: Study) -> Finding | None:
         verdict = HOLDS
     else:
         verdict = FAILS if any(test.low > MARGIN for test in tests) else OPEN
-    return Finding(_name(study), verdict, f"both − the better of the two, points: {_told(found)}")
+    return Finding(_name(study), study.experiment, verdict, f"both − the better of the two, points: {_told(found)}")
 
 
 def _placeholders(study: Study) -> Finding | None:
@@ -244,7 +257,7 @@ def _placeholders(study: Study) -> Finding | None:
         tests = [each.test for each in found if each.test]
         is_drop = len(tests) == len(found) and all(test.high < 0 and test.low > -2 * MARGIN for test in tests)
         verdict = HOLDS if is_drop else FAILS if any(test.low > 0 for test in tests) else OPEN
-    return Finding(_name(study), verdict, "points: " + "; ".join(parts))
+    return Finding(_name(study), study.experiment, verdict, "points: " + "; ".join(parts))
 
 
 def _types(study: Study) -> Finding | None:
@@ -256,9 +269,11 @@ def _types(study: Study) -> Finding | None:
     if not found:
         return None
     told = "; ".join(f"{points(difference)} at {size:,}" for size, difference in found.items())
-    verdict = FAILS if all(difference <= 0 for difference in found.values()) else OPEN
     return Finding(
-        _name(study), verdict, f"`ordered` − `standard`, MRR of types, points: {told}; types are not tested by project"
+        _name(study),
+        study.experiment,
+        OPEN,
+        f"`ordered` − `standard`, MRR of types, points: {told}; types are not tested by project",
     )
 
 
@@ -270,7 +285,7 @@ def _apart(result: Result) -> Finding | None:
     verdict = HOLDS if min(vocabulary, placeholders) > between else FAILS
     within = f"{vocabulary:.2f} within the vocabulary, {placeholders:.2f} within placeholders"
     name = f"{LANGUAGES.get(result.language, result.language)} (`{result.experiment}`, `{result.cell}`)"
-    return Finding(name, verdict, f"mean cosine {within}, {between:.2f} between".replace("-", "−"))
+    return Finding(name, result.experiment, verdict, f"mean cosine {within}, {between:.2f} between".replace("-", "−"))
 
 
 def _paper_gain(first: str, second: str) -> str:

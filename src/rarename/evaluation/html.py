@@ -53,7 +53,8 @@ figcaption,.note{font-size:13.5px;line-height:1.45;color:var(--muted);max-width:
 table{border-collapse:collapse;width:100%;font-size:14.5px;font-variant-numeric:tabular-nums}
 .caption{font-weight:600;font-size:14.5px;padding:10px 12px 2px;margin:0;max-width:none}
 th,td{padding:6px 12px;text-align:right;white-space:nowrap;border-top:1px solid var(--edge)}
-thead th{border-top:0;color:var(--muted);font-weight:600;font-size:13px;vertical-align:bottom}
+thead th{border-top:0;color:var(--muted);font-weight:600;font-size:13px;vertical-align:bottom;white-space:normal}
+tr{background:var(--card)}td:first-child,th:first-child{position:sticky;left:0;background:inherit}
 th.label,td.label{text-align:left}tbody tr:nth-child(even){background:var(--stripe)}
 td.best{font-weight:700}td.quoted,th.quoted{color:var(--muted);font-style:italic}
 .changes{white-space:normal;min-width:210px}
@@ -153,8 +154,9 @@ def _table(table: Table) -> str:
     )
     note = f'<p class="note">{_inline(table.note)}</p>\n' if table.note else ""
     return (
-        f'<div class="sheet">\n<div class="card"><p class="caption" id="{table.name}">{_inline(table.title)}</p>\n'
-        f'<div class="scroll" tabindex="0"><table aria-labelledby="{table.name}">\n'
+        '<div class="sheet">\n<div class="card">'
+        f'<p class="caption" id="table-{table.name}">{_inline(table.title)}</p>\n'
+        f'<div class="scroll" tabindex="0"><table aria-labelledby="table-{table.name}">\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div></div>\n{note}</div>\n"
     )
 

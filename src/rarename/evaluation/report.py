@@ -19,13 +19,15 @@ from rarename.evaluation.document import (
     Heading,
     Paragraph,
     Table,
+    percent,
     slug,
 )
 from rarename.evaluation.html import html
 from rarename.evaluation.markdown import markdown
 from rarename.evaluation.paper import citation, cosines, paper_study
 from rarename.evaluation.results import REPORT, VERSION, LeftOut, Result, number_at, read_results
-from rarename.evaluation.studies import LANGUAGES, TASK_NAMES, Study, studies
+from rarename.evaluation.statistics import Spread
+from rarename.evaluation.studies import LANGUAGES, TASK_NAMES, Series, Study, studies
 from rarename.files import write_text
 
 
@@ -112,9 +114,15 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "claims": [
             {
+                "name": claim.name,
                 "claim": claim.text,
                 "findings": [
-                    {"study": finding.study, "verdict": finding.verdict, "text": finding.text}
+                    {
+                        "experiment": finding.experiment,
+                        "study": finding.study,
+                        "verdict": finding.verdict,
+                        "text": finding.text,
+                    }
                     for finding in claim.findings
                 ],
             }
@@ -272,6 +280,9 @@ def _made_from(study: Study) -> str:
     minutes = sum(each.seconds for each in results) / 60
     parts.append(f"{minutes:,.0f} minutes of training in all")
     text = ", ".join(parts) + "."
+    if study.usual:
+        usual = ", ".join(f"`{key}={value}`" for key, value in study.usual.items())
+        text += f" Where a strategy's name does not say otherwise: {usual}."
     without = [each.cell for each in results if not each.scores.get("by_project")]
     if without and len(without) == len(results):
         text += " No result has scores by project, so there are no tests."
@@ -357,20 +368,26 @@ def _scale(study: Study) -> str:
 
 def summary(report: Report, paths: Sequence[Path]) -> str:
     """A few lines for the terminal: what was read, what the first claim came to, what was written."""
-    read = f"{report.num_results} results in {len(report.studies)} tables"
+    read = f"{report.num_results} results"
     lines = [f"{read}, {len(report.left_out)} left out" if report.left_out else read]
-    for claim in report.claims[:1]:
-        lines += [f"  {each.study}: {each.text} [{each.verdict}]".replace("`", "") for each in claim.findings]
-    counts: dict[str, int] = {}
+    for study in report.studies:
+        best = [(series, size, value) for series in study.series for size, value in _best(study, series)]
+        scores = ", ".join(f"{series.label} {percent(value.mean)} % ({size:,})" for series, size, value in best)
+        lines.append(f"{study.experiment}: {study.name}, best {study.score.name} (vocabulary): {scores}")
+    lines.append("claims of the paper:")
     for claim in report.claims:
-        for verdict in {finding.verdict for finding in claim.findings} or {ABSENT}:
-            counts[verdict] = counts.get(verdict, 0) + 1
-    lines.append("claims of the paper: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+        verdicts = [f"{each.verdict} ({each.experiment})" for each in claim.findings] or [ABSENT]
+        lines.append(f"  {claim.name}: {', '.join(verdicts)}")
     lines += [f"left out: {each.path} {each.reason}" for each in report.left_out]
     pages = [path for path in paths if path.suffix != ".svg"]
     lines += [f"wrote {path}" for path in pages]
     lines.append(f"wrote {len(paths) - len(pages)} figures beside them")
     return "\n".join(lines) + "\n"
+
+
+def _best(study: Study, series: Series) -> list[tuple[int, Spread]]:
+    curve = study.curve(series)
+    return [max(curve.items(), key=lambda item: item[1].mean)] if curve else []
 
 
 def summary_json(report: Report, paths: Sequence[Path]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rarename.evaluation.results import TASKS, LeftOut, Result, number_at
 from rarename.evaluation.statistics import Comparison, Projects, Spread, compare, spread
@@ -96,6 +97,16 @@ class Study:
     @property
     def score(self) -> Score:
         return SCORES[self.task]
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """What the cells have whose series do not say otherwise, of all that was varied beside strategy and size."""
+        keys = {extra.split("=")[0] for series in self.series for extra in series.extras if "=" in extra}
+        found = {key: usual_value([each.settings.get(key) for each in self.results]) for key in sorted(keys)}
+        if any(extra.endswith(" placeholders") for series in self.series for extra in series.extras):
+            plain = [result for (series, _), results in self.cells.items() if not series.extras for result in results]
+            found["placeholders"] = usual_value([each.placeholders for each in plain or self.results])
+        return found
 
     @cached_property
     def series(self) -> list[Series]:
@@ -193,7 +204,7 @@ def _comparable(members: list[Result], score: Score) -> tuple[list[Result], list
             groups[of(each)].append(each)
         most = max(groups, key=lambda value: (len(groups[value]), _newest(groups[value]), str(value)), default=None)
         left_out += [
-            LeftOut(each.path, f"has the {name} {_spelt(value)}; {len(groups[most])} others have {_spelt(most)}")
+            LeftOut(each.path, f"has the {name} {_spelt(value)}; {_others(len(groups[most]))} {_spelt(most)}")
             for value, group in groups.items()
             if value != most
             for each in group
@@ -219,17 +230,25 @@ def _times(members: Sequence[Result], count: int) -> int:
     return sum(each.examples == count for each in members)
 
 
+def _others(count: int) -> str:
+    return "another has" if count == 1 else f"{count:,} others have"
+
+
 def _spelt(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value) or "(none)"
 
 
 def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Result, ...]], list[LeftOut]]:
+    """By series, size and seed. What is unlike most others of the study becomes part of the name of the series."""
     varied = _varied_settings(members)
+    usual = {key: usual_value([each.settings.get(key) for each in members]) for key in varied}
     cells: dict[tuple[Series, int], dict[int, Result]] = defaultdict(dict)
     doubles = []
     for each in members:
-        extras = [f"{each.placeholders:,} placeholders"] if _varies_placeholders(members, each) else []
-        extras += [f"{key}={each.settings.get(key)}" for key in varied]
+        alike = [other for other in members if (other.strategy, other.pointer) == (each.strategy, each.pointer)]
+        is_usual = each.placeholders == usual_value([other.placeholders for other in alike])
+        extras = [] if is_usual else [f"{each.placeholders:,} placeholders"]
+        extras += [f"{key}={each.settings.get(key)}" for key in varied if each.settings.get(key) != usual[key]]
         seeds = cells[Series(each.strategy, each.pointer, tuple(extras)), each.size]
         if each.seed in seeds:
             doubles.append(LeftOut(each.path, f"is the same cell and seed as {seeds[each.seed].path}"))
@@ -238,9 +257,12 @@ def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Re
     return {key: tuple(seeds[seed] for seed in sorted(seeds)) for key, seeds in cells.items()}, doubles
 
 
-def _varies_placeholders(members: Sequence[Result], one: Result) -> bool:
-    alike = [each for each in members if (each.strategy, each.pointer) == (one.strategy, one.pointer)]
-    return len({each.placeholders for each in alike}) > 1
+def usual_value(values: Sequence[Any]) -> Any:
+    """The value that most of them have; of equally many the smallest, or the first by spelling."""
+    return min(
+        values,
+        key=lambda value: (-values.count(value), value if isinstance(value, int | float) else 0, str(value)),
+    )
 
 
 def _varied_settings(members: Sequence[Result]) -> list[str]:

@@ -6,7 +6,7 @@ both (`standalone`). Widths of text are estimated, because there is no font to a
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 
 TONES = ("ordered", "randomized", "by_frequency", "standard", "full", "standard + pointer", "ordered + pointer")
@@ -180,7 +180,10 @@ def percent_axis(panels: Sequence[Panel], label: str) -> Axis:
         lows += [0.0] * bool(panel.bars)
         highs += [bar.y for bar in panel.bars]
     low, high = min(lows, default=0.0), max(highs, default=100.0)
-    return even_axis(0.0 if low < 0.55 * high else max(0.0, low - 0.08 * (high - low)), max(high, 0.01), label)
+    if low < 0.55 * high:
+        return even_axis(0.0, max(high, 0.01), label)
+    axis = even_axis(max(0.0, low - 0.08 * (high - low)), max(high, 0.01), label)
+    return replace(axis, label=f"{label} (from {axis.ticks[0][1]} on)")
 
 
 def line_chart(

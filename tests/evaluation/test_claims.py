@@ -1,0 +1,100 @@
+"""Verdicts follow from the results, and from nothing else."""
+
+import json
+
+import pytest
+
+from rarename.evaluation.report import make_report
+
+
+def verdicts(results) -> dict[str, list[str]]:
+    return {claim.name: [each.verdict for each in claim.findings] for claim in make_report(results.folder).claims}
+
+
+def test_what_no_cell_tells_is_not_measured(results):
+    results.add("ordered", 100, 0.3)
+    assert set(map(tuple, verdicts(results).values())) == {()}
+    assert "**not measured** here: no experiment has the cells." in "".join(
+        item for block in make_report(results.folder).document.blocks if hasattr(block, "items") for item in block.items
+    )
+
+
+@pytest.mark.parametrize(
+    ("ordered", "standard", "verdict"),
+    [
+        ((0.3, 0.4), (0.2, 0.3), "holds"),
+        ((0.2, 0.3), (0.3, 0.4), "does not hold"),
+        ((0.3, 0.3), (0.2, 0.4), "holds in part"),
+    ],
+)
+def test_anonymization_against_standard(results, ordered, standard, verdict):
+    for size, ours, others in zip((100, 1000), ordered, standard, strict=True):
+        results.add("ordered", size, ours)
+        results.add("standard", size, others)
+    assert verdicts(results)["anonymization against standard"] == [verdict]
+
+
+def test_without_projects_nothing_is_shown(results):
+    for strategy, joint in (("ordered", 0.3), ("standard", 0.2)):
+        results.add(strategy, 100, joint, scores={"joint_accuracy": joint, "num_buggy": 800})
+    (claim, *_) = make_report(results.folder).claims
+    assert [each.verdict for each in claim.findings] == ["undecided"]
+    assert "+10.0 at 100; without scores by project there is no test" in claim.findings[0].text
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(0.302, "holds"), (0.34, "does not hold")])
+def test_as_good_as_the_same_needs_a_narrow_interval(results, other, verdict):
+    results.add("ordered", 100, 0.3)
+    results.add("by_frequency", 100, other)
+    assert verdicts(results)["numbering by frequency"] == [verdict]
+
+
+def test_no_difference_seen_is_not_the_same_as_no_difference(results):
+    results.add("ordered", 100, 0.3)
+    path = results.add("by_frequency", 100, 0.3)
+    content = json.loads(path.read_text())
+    for number, project in enumerate(content["scores"]["by_project"].values()):
+        project["joint_accuracy"] += 0.1 if number % 2 else -0.1
+    path.write_text(json.dumps(content))
+    assert verdicts(results)["numbering by frequency"] == ["undecided"]
+
+
+def test_the_vocabulary_of_standard_must_be_large_to_be_judged(results):
+    results.add("standard", 1000, 0.3)
+    results.add("standard", 50_000, 0.4)
+    assert verdicts(results)["a larger vocabulary for standard"] == ["not measured"]
+    results.add("standard", 600_000, 0.35)
+    assert verdicts(results)["a larger vocabulary for standard"] == ["holds"]
+    results.add("standard", 900_000, 0.45)
+    assert verdicts(results)["a larger vocabulary for standard"] == ["does not hold"]
+
+
+def test_full_anonymization_is_compared_with_the_best(results):
+    results.add("full", 1000, 0.25)
+    results.add("ordered", 100, 0.28)
+    results.add("ordered", 1000, 0.3)
+    found = {claim.name: claim.findings for claim in make_report(results.folder).claims}["full anonymization"]
+    assert found[0].verdict == "holds"
+    assert "`ordered` with 1,000 names − full anonymization: +5.0 points" in found[0].text
+
+
+def test_pointer_placeholders_and_types(results):
+    for strategy, pointer, mrr in (
+        ("ordered", False, 0.5), ("standard", True, 0.45), ("standard", False, 0.3), ("ordered", True, 0.501),
+    ):  # fmt: skip
+        results.add(strategy, 1000, mrr, task="completion", pointer=pointer)
+    for placeholders, mrr in ((500, 0.45), (3000, 0.445)):
+        results.add("randomized", 1000, mrr, task="completion", placeholders=placeholders)
+    found = verdicts(results)
+    assert found["anonymization against a pointer"] == ["holds"]
+    assert found["pointer and anonymization together"] == ["holds"]
+    assert found["more placeholders than needed"] == ["holds"]
+    assert found["types of nodes"] == ["undecided"]
+
+
+@pytest.mark.parametrize(("between", "verdict"), [(-0.1, "holds"), (0.2, "does not hold")])
+def test_where_placeholders_lie(results, between, verdict):
+    cosine = {"within_vocabulary": 0.1, "within_placeholders": 0.05, "between": between}
+    embeddings = {"points": [[0, 1.5, "placeholder", "VAR1"], [2, 1, "vocabulary", "self"]], "cosine": cosine}
+    results.add("randomized", 1000, 0, task="completion", experiment="embeddings", scores={}, embeddings=embeddings)
+    assert verdicts(results)["where placeholders lie"] == [verdict]

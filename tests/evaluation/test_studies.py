@@ -1,0 +1,109 @@
+"""What may stand in one table, and what may not."""
+
+import pytest
+
+from rarename.evaluation.results import read_results
+from rarename.evaluation.studies import Series, studies
+
+
+def read(results):
+    return studies(read_results(results.folder)[0])
+
+
+def test_seeds_become_a_mean_with_its_deviation(results):
+    for seed, score in enumerate((0.1, 0.2, 0.6)):
+        results.add("ordered", 100, score, seed=seed)
+    (study,), left_out = read(results)
+    value = study.value(Series("ordered"), 100)
+    assert left_out == []
+    assert (value.mean, value.num_seeds) == (pytest.approx(0.3), 3)
+    assert value.deviation == pytest.approx(0.07**0.5)
+
+
+def test_tasks_and_languages_of_an_experiment_are_studies_of_their_own(results):
+    results.add("ordered", 100, 0.3, experiment="both")
+    results.add("ordered", 100, 0.3, experiment="both", language="javascript", cell="js", corpus={"digest": "7"})
+    results.add("ordered", 100, 0.3, experiment="both", task="completion", cell="cc")
+    found, left_out = read(results)
+    assert left_out == []
+    assert [study.name for study in found] == [
+        "Variable misuse, Python", "Variable misuse, JavaScript", "Code completion, Python",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"corpus": {"digest": "7" * 64}}, "has the corpus digest 777777777777; 2 others have 555555555555"),
+        ({"code": {"recipe": 2}}, "has the recipe 2; 2 others have 1"),
+        ({"preset": "tiny"}, "has the preset tiny; 2 others have small"),
+        ({"examples": 2000}, "has the number of examples 2,000; 2 others have 1,000"),
+        ({"split": "validation"}, "has the split validation; 2 others have test"),
+        ({"scores": {"no_bug_accuracy": 0.5}}, "has no joint_accuracy"),
+    ],
+)
+def test_the_odd_one_is_left_out_by_name(results, changes, reason):
+    results.add("ordered", 100, 0.3)
+    results.add("standard", 100, 0.2)
+    results.add("randomized", 100, 0.25, **changes)
+    (study,), (left_out,) = read(results)
+    assert [series.label for series in study.series] == ["ordered", "standard"]
+    assert (left_out.path, left_out.reason) == ("misuse-python/randomized-100-250-0.json", reason)
+
+
+def test_of_equally_many_the_newer_recipe_stays(results):
+    results.add("ordered", 100, 0.3, code={"recipe": 2}, corpus={"digest": "1"})
+    results.add("standard", 100, 0.2, code={"recipe": 1}, corpus={"digest": "2"})
+    (study,), (left_out,) = read(results)
+    assert [series.label for series in study.series] == ["ordered"]
+    assert left_out.reason == "has the corpus digest 2; another has 1"
+
+
+def test_batches_may_end_a_little_earlier(results):
+    results.add("ordered", 100, 0.3, examples=1000)
+    results.add("standard", 100, 0.2, examples=1004)
+    assert read(results)[1] == []
+
+
+def test_the_same_cell_and_seed_counts_once(results):
+    results.add("ordered", 100, 0.3)
+    results.add("ordered", 100, 0.4, cell="z-again")
+    (study,), (left_out,) = read(results)
+    assert study.value(Series("ordered"), 100).num_seeds == 1
+    assert left_out.reason == "is the same cell and seed as misuse-python/ordered-100-250-0.json"
+
+
+def test_other_settings_that_were_varied_are_told(results):
+    settings = {"model.width": 128, "model.layers": 3}
+    results.add("ordered", 100, 0.3, settings=settings)
+    results.add("ordered", 1000, 0.3, settings=settings)
+    results.add("ordered", 100, 0.3, cell="deep", settings=settings | {"model.layers": 6})
+    results.add("ordered", 100, 0.3, cell="many", placeholders=500, settings=settings)
+    (study,), left_out = read(results)
+    assert left_out == []
+    assert [series.label for series in study.series] == [
+        "ordered",
+        "ordered, model.layers=6",
+        "ordered, 500 placeholders",
+    ]
+    assert study.usual == {"model.layers": 3, "placeholders": 250}
+
+
+def test_series_have_one_order(results):
+    for strategy in ("standard", "full", "sorted", "randomized", "ordered"):
+        results.add(strategy, 100, 0.3)
+    results.add("standard", 100, 0.3, pointer=True)
+    (study,), _ = read(results)
+    assert [series.label for series in study.series] == [
+        "ordered", "randomized", "standard", "standard + pointer", "full", "sorted",
+    ]  # fmt: skip
+
+
+def test_projects_are_compared_cell_by_cell(results):
+    results.add("ordered", 100, 0.3)
+    results.add("standard", 100, 0.2)
+    (study,), _ = read(results)
+    found = study.compare((Series("ordered"), 100), (Series("standard"), 100))
+    assert found.difference == pytest.approx(0.1)
+    assert found.p == 2 / 2**8  # all eight projects are better by the same
+    assert study.compare((Series("ordered"), 100), (Series("standard"), 7)) is None
