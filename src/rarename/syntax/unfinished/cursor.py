@@ -1,0 +1,128 @@
+"""Cursor: what is known at a place in a source text that somebody is typing."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rarename.errors import UsageError
+from rarename.syntax.language import Language
+from rarename.syntax.traversal import Role, Traversal
+from rarename.syntax.unfinished import javascript, python
+from rarename.syntax.unfinished.mended import Mended, Place
+
+_SCOPED_ROLES = frozenset({Role.READ})
+"""The roles in which a name must be one that is known at its place."""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """What is known at a place in a source text that somebody is typing."""
+
+    traversal: Traversal
+    """The nodes before the name at the cursor, in pre-order, as the finished text has them. They have no spans."""
+    roles: list[Role]
+    """The roles of these nodes."""
+    next_type: str
+    """The type of the node at the cursor."""
+    role: Role
+    """Its role."""
+    word: str
+    """What stands of the name already, left of the cursor."""
+    in_scope: frozenset[str]
+    """The names that a variable that is read here can mean; empty where scope says nothing."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How one language is mended and scoped."""
+
+    letter: str
+    """A character of a name: a regular expression."""
+    mended: Callable[[Place, Language], Mended]
+    in_scope: Callable[[Mended, Sequence[Role], int], frozenset[str]]
+
+
+_WAYS = {
+    "python": _Way(r"\w", python.mended, python.in_scope),
+    "javascript": _Way(r"[\w$]", javascript.mended, javascript.in_scope),
+}
+
+
+def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
+    """What a model would read at a cursor, and what may stand there.
+
+    The line counts from 1, the column too, in characters: the cursor stands before that character. The text may be
+    unfinished and broken, before the cursor and behind it. What follows the cursor only helps to tell the shape of
+    the tree; cut it away to be sure that nothing is known of it. Raises UsageError for a place outside the text
+    and ParseError where no name can stand: in a string, a comment or a number.
+
+    >>> from rarename.syntax import PYTHON
+    >>> cursor = at_cursor("def area(width, height):\\n    return width * he", PYTHON, 2, 22)
+    >>> cursor.next_type, cursor.word, cursor.traversal.types[-2:], cursor.traversal.values[-1]
+    ('NameLoad', 'he', ['BinOpMult', 'NameLoad'], 'width')
+    >>> "height" in cursor.in_scope
+    True
+    """
+    if language.name not in _WAYS:
+        raise UsageError(f"no names can be completed in {language.name}; choose one of {', '.join(_WAYS)}")
+    way = _WAYS[language.name]
+    place, word = _split(_clean(text), language, way.letter, line, column)
+    if word[:1].isdigit():
+        raise place.nothing("the cursor stands in a number")
+    mended = way.mended(place, language)
+    roles = language.roles(mended.traversal)
+    node = _node_of(mended.traversal, place)
+    traversal = Traversal(
+        mended.traversal.types[:node], mended.traversal.values[:node], mended.traversal.parents[:node]
+    )
+    role = roles[node]
+    names = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else frozenset()
+    return Cursor(traversal, roles[:node], mended.traversal.types[node], role, word, names)
+
+
+def _clean(text: str) -> str:
+    """The text without a byte order mark; what UTF-8 cannot hold becomes a question mark."""
+    text = text.removeprefix("\ufeff")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _split(text: str, language: Language, letter: str, line: int, column: int) -> tuple[Place, str]:
+    """The text cut at the cursor, and the word left of it."""
+    breaks = list(re.finditer(language.line_break.decode(), text))
+    num_lines = len(breaks) + 1
+    if not 1 <= line <= num_lines:
+        raise UsageError(f"no line {line}: the text has {num_lines} line{'s' * (num_lines > 1)}")
+    start = breaks[line - 2].end() if line > 1 else 0
+    end = breaks[line - 1].start() if line < num_lines else len(text)
+    num_columns = len(text[start:end].rstrip("\r")) + 1
+    if not 1 <= column <= num_columns:
+        raise UsageError(f"no column {column}: line {line} has columns 1 to {num_columns}")
+    cursor = start + column - 1
+    first = cursor
+    while first > start and re.match(letter, text[first - 1]):
+        first -= 1
+    last = re.compile(f"{letter}*").match(text, cursor)
+    assert last is not None
+    word = text[first:cursor]
+    return Place(text[:first], text[last.end() :], _unused_name(text, word), line), word
+
+
+def _unused_name(text: str, word: str) -> str:
+    """A name that is not in the text. It begins with a capital if the word does: JSX makes a difference."""
+    name = "Cursor_" if word[:1].isupper() else "cursor_"
+    while name in text:
+        name += "_"
+    return name
+
+
+def _node_of(traversal: Traversal, place: Place) -> int:
+    """The node of the made-up name; it may be a part of the value, as in `import a.‸`."""
+    values = traversal.values
+    try:
+        return values.index(place.name)
+    except ValueError:
+        pass
+    for node, value in enumerate(values):
+        if value is not None and place.name in value and traversal.types[node] in ("alias", "ImportFrom"):
+            return node
+    raise place.nothing("the tree does not keep the name that stands at the cursor")

@@ -1,0 +1,348 @@
+"""Unfinished Python made into text that `ast` takes, with as much of the user's own as possible.
+
+First the whole text is tried, with a made-up name at the cursor. If that does not parse, what stands behind the
+cursor is left out, and the rest is mended in two parts. The statement at the cursor is closed: brackets, strings, a
+missing `else` or `in`, the body of a header. The lines above are laid out anew, one column a block, so that a
+block without a body, a `try` without `except` and an odd indentation do no harm. Lines that still are in the way,
+such as the print statements of Python 2, are left out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from rarename.errors import ParseError
+from rarename.syntax.language import Language
+from rarename.syntax.python.reading import syntax_tree
+from rarename.syntax.traversal import Role, Traversal
+from rarename.syntax.unfinished.levels import Level
+from rarename.syntax.unfinished.mended import CALL, Mended, Place
+from rarename.syntax.unfinished.python.scanning import Line, Scan
+
+_MOST_ENDINGS = 12
+"""Ways to close one statement that are tried."""
+_MOST_TAILS = 24
+"""Parts of a broken statement that are tried, the longest first."""
+_MOST_BLAMED_LINES = 8
+"""Lines that are left out one by one, because the parser blames them."""
+
+_DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """The mended line of the cursor, and the lines that it needs below, each with its depth relative to it."""
+
+    text: str
+    below: tuple[tuple[int, str], ...] = ()
+    name: str = ""
+    """The made-up name, which takes the place of the text where a line of its kind cannot stand."""
+
+
+def mended(place: Place, language: Language) -> Mended:
+    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
+    scan = Scan(place.before)
+    if scan.enclosing:
+        raise place.nothing(f"the cursor stands in {scan.enclosing}")
+    if place.after.strip():
+        call = CALL if scan.is_bare and place.ends_line("#") else ""
+        whole = f"{place.before}{place.name}{call}{place.after}"
+        try:
+            return Mended(whole, language.parse(whole, False), is_whole=True)
+        except ParseError:
+            pass
+    text, traversal = _cut(scan, place.name, language)
+    return Mended(text, traversal, is_whole=False, later_names=_names_defined_in(place.after, language))
+
+
+def _names_defined_in(rest: str, language: Language) -> frozenset[str]:
+    """The functions, classes and modules that the text behind the cursor defines for the whole file."""
+    start = re.search(r"^(?:async|class|def|from|import|@)\b", rest.partition("\n")[2], re.MULTILINE)
+    if start is None:
+        return frozenset()
+    try:
+        traversal = language.parse(start.string[start.start() :], False)
+    except ParseError:
+        return frozenset()
+    return frozenset(
+        (traversal.values[node] or "").partition(".")[0]
+        for node, role in enumerate(language.roles(traversal))
+        if (role in _DEFINED and traversal.parents[node] == 0)
+        or (
+            role == Role.MODULE and traversal.types[node] == "alias" and traversal.parents[traversal.parents[node]] == 0
+        )
+    )
+
+
+def _cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
+    """The text up to the cursor, made complete."""
+    statement = replace(_closed_statement(scan, name) or _tail(scan, name), name=name)
+    lines = [(line, scan.text[line.start : line.end]) for line in scan.lines]
+    text, _ = _layout(lines, scan.line, statement)
+    try:
+        return text, language.parse(text, False)
+    except ParseError:
+        lines = [(line, text) for line, text in map(_respelled, lines) if text]
+    for _ in range(_MOST_BLAMED_LINES):
+        text, origins = _layout(lines, scan.line, statement)
+        try:
+            return text, language.parse(text, False)
+        except ParseError as error:
+            blamed = origins[min(error.line, len(origins)) - 1] if error.line else -1
+        if not 0 <= blamed < len(lines):
+            break
+        del lines[blamed]
+    for start in (_enclosing_block(lines, scan.line), len(lines)):
+        text, _ = _layout(lines[start:], scan.line, statement)
+        try:
+            return text, language.parse(text, False)
+        except ParseError:
+            continue
+    return name, language.parse(name, False)
+
+
+def _enclosing_block(lines: Sequence[tuple[Line, str]], at: Line) -> int:
+    """The index of the line that opens the innermost block around the cursor's line."""
+    for index in range(len(lines) - 1, -1, -1):
+        line, _ = lines[index]
+        if line.opens_block and line.indent < at.indent:
+            return index
+    return len(lines)
+
+
+# -- the statement at the cursor ----------------------------------------------------------------------------
+
+
+def _closed_statement(scan: Scan, name: str) -> _Statement | None:
+    """The statement with what it lacks behind the cursor; None when nothing helps."""
+    text = scan.text[scan.line.start :]
+    for ending in islice(_endings(scan, name), _MOST_ENDINGS):
+        statement = replace(ending, text=f"{text}{name}{ending.text}")
+        if _parses(statement, scan.line.first):
+            return statement
+    return None
+
+
+def _tail(scan: Scan, name: str) -> _Statement:
+    """The end of a statement that cannot be closed: the longest part that is an expression."""
+    starts = [
+        (depth, index) for depth, level in enumerate(scan.stack) for index in range(int(depth == 0), len(level.tokens))
+    ]
+    head = scan.text[scan.line.start : scan.simple_start] if not scan.is_header else ""
+    for depth, index in starts[-_MOST_TAILS:]:
+        level = scan.stack[depth]
+        levels = [Level("", "", level.tokens[index:]), *scan.stack[depth + 1 :]]
+        tail = scan.text[level.starts[index] :]
+        for ending in islice(_closings(levels, name), _MOST_ENDINGS):
+            statement = _Statement(f"{head}{tail}{name}{ending}")
+            if _parses(statement, scan.line.first if head else ""):
+                return statement
+    statement = _Statement(head + name)
+    return statement if _parses(statement, scan.line.first) else _Statement(name)
+
+
+_CONTEXTS = {"elif": "if 0: pass\n", "else": "if 0: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
+_CASE_CONTEXT = "match 0:\n"
+
+
+def _parses(statement: _Statement, first: str) -> bool:
+    """Whether a statement parses where its first word may stand."""
+    depth = int(first == "case")
+    context = _CASE_CONTEXT if first == "case" else _CONTEXTS.get(first, "")
+    lines = [(depth, statement.text), *((depth + deeper, text) for deeper, text in statement.below)]
+    if first == "try":
+        lines.append((depth, "except: pass"))
+    text = context + "\n".join(" " * indent + line for indent, line in lines)
+    return _is_python(text) or (first == "case" and _is_python(statement.text))
+
+
+def _is_python(text: str) -> bool:
+    try:
+        syntax_tree(text, "exec")
+    except ParseError:
+        return False
+    return True
+
+
+def _endings(scan: Scan, name: str) -> Iterator[_Statement]:
+    """What may stand behind the cursor to end the statement, the likeliest first."""
+    tokens, is_inner = scan.stack[0].tokens, len(scan.stack) > 1
+    first, last = scan.line.first, tokens[-1:] if not is_inner else ["()"]
+    below: tuple[tuple[int, str], ...] = ()
+    colon = ""
+    if first == "@":
+        below = ((0, "def _(): pass"),)
+    elif scan.is_header and first != "match":
+        colon = "(): pass" if last == ["def"] else ": pass"
+    if scan.is_bare and first != "@":
+        yield _Statement(CALL)
+    for ending in _closings(scan.stack, name):
+        if first in ("match", "case"):
+            yield _Statement(ending)
+        yield _Statement(ending + colon, below)
+        if first == "match":
+            yield _Statement(ending + ":", ((1, "case _: pass"),))
+        if first == "from":
+            yield _Statement(ending + " import _")
+
+
+def _closings(levels: Sequence[Level], name: str) -> Iterator[str]:
+    """The ends of all levels, from the innermost to the outermost, in all ways that may be meant."""
+    options: list[Sequence[str]] = []
+    for depth in range(len(levels) - 1, -1, -1):
+        level = levels[depth]
+        is_innermost = depth == len(levels) - 1
+        inner = name if is_innermost else levels[depth + 1].opener[:1] + levels[depth + 1].closer
+        missing = _missing(level, inner, is_innermost)
+        options.append([part + level.closer for part in missing])
+    # The last factor of a product varies fastest: that shall be the innermost level.
+    return ("".join(reversed(chosen)) for chosen in product(*reversed(options)))
+
+
+def _missing(level: Level, inner: str, is_innermost: bool) -> Sequence[str]:
+    """What a level lacks behind its last token, before it can be closed."""
+    tokens = [*level.tokens, inner]
+    pending = "".join(reversed(_pending(tokens if level.opener else tokens[_num_leading(tokens) :])))
+    last_comma = max((index for index, token in enumerate(level.tokens) if token == ","), default=-1)
+    entry = tokens[last_comma + 1 :]
+    if level.opener == "{":
+        is_dict = ":" in tokens[: last_comma + 1] or "**" in tokens[: last_comma + 1]
+        if ":" in entry or entry[0] == "**" or "for" in entry:
+            return [pending]
+        if last_comma >= 0:
+            return [pending + ": 0", pending] if is_dict else [pending, pending + ": 0"]
+        return [pending + ": 0", pending]
+    if level.opener == "(" and is_innermost and len(entry) == 1:
+        return [pending, pending + "=0"]
+    if entry[0] == "*" and level.opener != "[":
+        return [pending, pending + ","]
+    return [pending, " else 0"] if "if" in tokens and not pending else [pending]
+
+
+def _num_leading(tokens: Sequence[str]) -> int:
+    """Words at the start of a statement that look like parts of an expression: `if`."""
+    return int(tokens[0] in ("if", "elif", "while"))
+
+
+def _pending(tokens: Iterable[str]) -> list[str]:
+    """What the expressions at one level lack: the rest of `a if b`, `for a`, `lambda a`."""
+    pending: list[str] = []
+    in_comprehension = False
+    for token in tokens:
+        top = pending[-1] if pending else ""
+        if token == "lambda":
+            pending.append(": 0")
+        elif token == "for":
+            pending.append(" in 0")
+            in_comprehension = True
+        elif token == "if" and not in_comprehension:
+            pending.append(" else 0")
+        elif (token, top) in ((":", ": 0"), ("in", " in 0"), ("else", " else 0")):
+            pending.pop()
+        elif token == "," and top != " in 0":
+            in_comprehension = False
+    return pending
+
+
+# -- the lines above ----------------------------------------------------------------------------------------
+
+_PYTHON_2_EXCEPT = re.compile(r"(except\b.*?),\s*(\w+)\s*(?=:)", re.DOTALL)
+_DEFINITION = re.compile(r"(?:async\s+)?(def|class)\s+(\w+)")
+_PLAIN_HEADERS = {"elif": "elif 0:", "else": "else:", "except": "except:", "finally": "finally:", "try": "try:"}
+
+
+def _respelled(entry: tuple[Line, str]) -> tuple[Line, str]:
+    """A line that does not parse by itself goes; its header stays in a plainer form, so that its block stays."""
+    line, text = entry
+    body = " pass" if line.opens_block else ""
+    below = ((0, "def _(): pass"),) if line.first == "@" else ()
+    if line.first == "match" and line.opens_block:
+        body, below = "", ((1, "case _: pass"),)
+    if _parses(_Statement(text + body, below), line.first):
+        return line, text
+    definition = _DEFINITION.match(text)
+    if definition and (line.opens_block or line.is_broken):
+        return replace(line, opens_block=True), f"{definition[1]} {definition[2]}():"
+    if not line.opens_block:
+        return line, ""
+    if line.first == "except":
+        modern = _PYTHON_2_EXCEPT.sub(r"\1 as \2", text)
+        if modern != text and _parses(_Statement(modern + body), line.first):
+            return line, modern
+    return line, _PLAIN_HEADERS.get(line.first, "if 0:")
+
+
+_NEXT_CLAUSES = {
+    "if": {"elif", "else"},
+    "elif": {"elif", "else"},
+    "for": {"else"},
+    "while": {"else"},
+    "try": {"except", "finally"},
+    "except": {"except", "else", "finally"},
+    "else": {"finally"},
+    "async": {"else"},
+}
+_CLAUSES = frozenset({"elif", "else", "except", "finally"})
+
+
+class _Layout:
+    """Lines laid out anew, one column for each block that they stand in."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self.origins: list[int] = []
+        """For each row of the new text the index of the line that it is from."""
+        self.indents = [0]
+        self.heads = [""]
+        """The first word of the last statement in each open block."""
+        self.expects_body = False
+
+    def add(self, line: Line, text: str, origin: int, plain: str = "pass") -> None:
+        """One more line; the plain text takes its place if it is a clause that belongs to no statement."""
+        if self.expects_body and line.indent > self.indents[-1]:
+            self.indents.append(line.indent)
+            self.heads.append("")
+        elif self.expects_body:
+            self.rows[-1] += " pass"
+        while line.indent < self.indents[-1] and len(self.indents) > 1:
+            self._close_block()
+        if line.first in _CLAUSES:
+            if line.first not in _NEXT_CLAUSES.get(self.heads[-1], ()):
+                text = "if 0:" if line.opens_block else plain
+        else:
+            self._end_try()
+        self.heads[-1] = line.first
+        self.expects_body = line.opens_block
+        self._write(text, origin)
+
+    def finish(self, statement: _Statement, line: Line, origin: int) -> None:
+        """The last line, and the end of all blocks."""
+        self.add(replace(line, opens_block=False), statement.text, origin, statement.name)
+        for deeper, text in statement.below:
+            self._write(" " * deeper + text, origin)
+        while self.indents:
+            self._close_block()
+
+    def _close_block(self) -> None:
+        self._end_try()
+        self.indents.pop()
+        self.heads.pop()
+
+    def _end_try(self) -> None:
+        """Give a `try` the handler that it lacks."""
+        if self.heads[-1] == "try":
+            self._write("except: pass", -1)
+
+    def _write(self, text: str, origin: int) -> None:
+        self.rows.append(" " * (len(self.indents) - 1) + text)
+        self.origins += [origin] * (text.count("\n") + 1)
+
+
+def _layout(lines: Sequence[tuple[Line, str]], last: Line, statement: _Statement) -> tuple[str, list[int]]:
+    """The text of all lines, and for each row of it the index of the line that it is from."""
+    layout = _Layout()
+    for index, (line, text) in enumerate(lines):
+        layout.add(line, text, index)
+    layout.finish(statement, last, len(lines))
+    return "\n".join(layout.rows) + "\n", layout.origins

@@ -1,0 +1,159 @@
+"""Which names a variable at the cursor can mean in Python: LEGB, with textual order inside a function."""
+
+import builtins
+from collections.abc import Sequence
+
+from rarename.syntax.python import PYTHON
+from rarename.syntax.traversal import Role, Traversal
+from rarename.syntax.unfinished.mended import Mended
+
+BUILTINS = frozenset(dir(builtins))
+
+_FUNCTIONS = PYTHON.function_types | {"Lambda"}
+_COMPREHENSIONS = PYTHON.scope_types - _FUNCTIONS - {"ClassDef"}
+_LOOPS = frozenset({"For", "AsyncFor", "While"})
+_BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
+_OUTSIDE = frozenset({"defaults", "kw_defaults", "decorator_list", "returns", "annotation", "bases", "type_params"})
+"""The parts of a function or class that are evaluated around it, not inside."""
+_BINDING_STATEMENTS = frozenset({"Assign", "AnnAssign", "NamedExpr"})
+
+
+def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]:
+    """The names that the variable at a node can mean, builtins included."""
+    traversal = mended.traversal
+    scopes = _scopes(traversal)
+    visible = _visible_scopes(traversal, scopes, node)
+    loop_ends = _loop_ends(traversal, scopes, node)
+    not_yet = _targets_of_own_statements(traversal, scopes, node)
+    names = set(mended.later_names)
+    for binding, role in enumerate(roles):
+        if role not in _BINDING_ROLES or binding == node or binding in not_yet:
+            continue
+        type_, parent = traversal.types[binding], traversal.parents[binding]
+        if type_ in ("NameDel", "ImportFrom"):
+            continue
+        scope = scopes[binding]
+        if traversal.types[parent] == "NamedExpr":
+            while traversal.types[scope] in _COMPREHENSIONS:
+                scope = scopes[scope]
+        if traversal.types[parent] == "Global" and binding < node:
+            scope = 0
+        if scope not in visible:
+            continue
+        is_before = binding < node or binding < loop_ends
+        is_any_order = scope not in (0, visible[0]) or traversal.types[scope] in _COMPREHENSIONS
+        is_defined_later = scope == 0 and _is_definition(traversal, binding)
+        if is_before or (mended.is_whole and (is_any_order or is_defined_later)):
+            names.add(_bound_name(traversal, binding))
+    names.discard("")
+    return frozenset(names) | BUILTINS
+
+
+def _is_definition(traversal: Traversal, binding: int) -> bool:
+    """Whether a function, a class or an import binds the name."""
+    return traversal.types[binding] in ("FunctionDef", "AsyncFunctionDef", "ClassDef", "alias") or (
+        traversal.types[traversal.parents[binding]] == "alias"
+    )
+
+
+def _bound_name(traversal: Traversal, binding: int) -> str:
+    """The name that a node binds: `import a.b` binds `a`, `import a.b as c` only `c`."""
+    value = traversal.values[binding] or ""
+    if traversal.types[binding] != "alias":
+        return value
+    has_own_name = binding + 1 < len(traversal) and traversal.parents[binding + 1] == binding
+    return "" if has_own_name or value == "*" else value.partition(".")[0]
+
+
+def _scopes(traversal: Traversal) -> list[int]:
+    """For each node the function, class, comprehension or module whose names it sees first, and where it binds.
+
+    A function stands in the scope around it, its parameters and body in its own.
+    """
+    types, parents = traversal.types, traversal.parents
+    scope_types, outside = PYTHON.scope_types, _OUTSIDE
+    scopes = [0] * len(types)
+    for node in range(1, len(types)):
+        parent = parents[node]
+        type_ = types[parent]
+        if type_ in scope_types and types[node] not in outside:
+            scopes[node] = parent
+        elif type_ == "arguments" and types[node] in outside:
+            scopes[node] = scopes[parents[parent]]
+        elif types[node] == "annotation" and type_ in ("NameParam", "vararg", "kwarg"):
+            scopes[node] = scopes[scopes[parent]]
+        else:
+            scopes[node] = scopes[parent]
+    return scopes
+
+
+def _visible_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> list[int]:
+    """The scopes that a node sees, innermost first: a class only from its own body."""
+    scope = scopes[node]
+    visible = [scope]
+    while scope:
+        scope = scopes[scope]
+        if traversal.types[scope] != "ClassDef":
+            visible.append(scope)
+    return visible
+
+
+def _own_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> set[int]:
+    """The scope of a node, and the one that holds it if that is a comprehension, which runs on the spot."""
+    scope = scopes[node]
+    own = {scope}
+    while traversal.types[scope] in _COMPREHENSIONS:
+        scope = scopes[scope]
+        own.add(scope)
+    return own
+
+
+def _loop_ends(traversal: Traversal, scopes: Sequence[int], node: int) -> int:
+    """The node behind the outermost loop around a node, inside its scope; 0 when there is none."""
+    loop, ancestor = -1, traversal.parents[node]
+    own = _own_scopes(traversal, scopes, node)
+    while ancestor >= 0 and scopes[ancestor] in own:
+        if traversal.types[ancestor] in _LOOPS:
+            loop = ancestor
+        ancestor = traversal.parents[ancestor]
+    if loop < 0:
+        return 0
+    end = loop + 1
+    while end < len(traversal) and traversal.parents[end] >= loop:
+        end += 1
+    return end
+
+
+def _targets_of_own_statements(traversal: Traversal, scopes: Sequence[int], node: int) -> frozenset[int]:
+    """The bindings that come into force only when the statement around a node is done.
+
+    `x = ‸` does not read this `x`, nor does `for x in ‸`; but `x = lambda: ‸` may.
+    """
+    types, parents = traversal.types, traversal.parents
+    own = _own_scopes(traversal, scopes, node)
+    found: set[int] = set()
+    child, ancestor = node, parents[node]
+    while ancestor >= 0:
+        is_own = scopes[ancestor] in own
+        if is_own and types[ancestor] in _BINDING_STATEMENTS:
+            found.update(range(ancestor + 1, child))
+        elif (
+            types[ancestor] in ("For", "AsyncFor", "comprehension")
+            and is_own
+            and types[child] not in ("body", "orelse")
+        ):
+            is_filter = types[ancestor] == "comprehension" and _position(parents, ancestor, child) > 1
+            if not is_filter:
+                found.update(range(ancestor + 1, child))
+        elif types[ancestor] in PYTHON.function_types and types[child] in _OUTSIDE | {"arguments"}:
+            if scopes[node] != ancestor:
+                found.add(ancestor)
+        elif types[ancestor] == "ClassDef" and scopes[node] in (ancestor, scopes[ancestor]):
+            found.add(ancestor)
+        child, ancestor = ancestor, parents[ancestor]
+    return frozenset(found)
+
+
+def _position(parents: Sequence[int], parent: int, child: int) -> int:
+    """Which child of its parent a node is, from 0."""
+    return sum(parents[node] == parent for node in range(parent + 1, child))
