@@ -20,7 +20,10 @@ TOLERANCE = 0.01
 KNOWN_SETTINGS = {
     "corpus",
     "corpus_digest",
+    "run",
     "seed",
+    "threads",
+    "version",
     "encoding.strategy",
     "encoding.vocabulary_size",
     "encoding.placeholders",

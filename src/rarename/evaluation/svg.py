@@ -180,7 +180,7 @@ def percent_axis(panels: Sequence[Panel], label: str) -> Axis:
         lows += [0.0] * bool(panel.bars)
         highs += [bar.y for bar in panel.bars]
     low, high = min(lows, default=0.0), max(highs, default=100.0)
-    if low < 0.55 * high:
+    if low < 0.7 * high:
         return even_axis(0.0, max(high, 0.01), label)
     axis = even_axis(max(0.0, low - 0.08 * (high - low)), max(high, 0.01), label)
     return replace(axis, label=f"{label} (from {axis.ticks[0][1]} on)")
@@ -225,7 +225,7 @@ def scatter(width: int, title: str, subtitle: str, groups: Sequence[Line]) -> Dr
     xs, ys = [point.x for point in found] or [0.0], [point.y for point in found] or [0.0]
     side = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     scale = (width - 40) / max(side, max(xs) - min(xs))
-    height = max(160.0, min(scale * (max(ys) - min(ys)) + 20, 0.8 * width))
+    height = max(160.0, min(scale * (max(ys) - min(ys)) + 20, 0.6 * width if width > 500 else width))
     scale = min(scale, (height - 20) / ((max(ys) - min(ys)) or 1.0))
     parts, legend, at = [heading.body], [], 20.0
     for group in groups:

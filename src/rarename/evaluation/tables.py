@@ -288,15 +288,16 @@ def significance(study: Study) -> Table | None:
                 Cell(f"{test.num_projects}", test.num_projects),
             ]
         rows.append(row)
-    note = f"{study.score.name} in points; seeds averaged first. Paired sign-flip test over projects, weighted by count"
+    note = f"{study.score.name} in points"
     if tests:
+        note += "; seeds averaged first. Paired sign-flip test over projects, weighted by count"
         exact = all(test.is_exact for test in tests)
         note += (
             ", all patterns counted" if exact else f", 10,000 patterns drawn (all of them up to {MAX_EXACT} projects)"
         )
         note += "; intervals by a bootstrap over projects; the second p is corrected for the rows of this table (Holm)."
     else:
-        note += ": left out, because these results have no scores by project."
+        note += ". Not tested: these results have no scores by project."
     if any(test.num_projects < 6 for test in tests):
         note += " With fewer than six projects no p can be below 0.05."
     columns = ["Vocabulary", "Compared", "difference", "95 % interval", "p", "p corrected", "projects"]
@@ -325,7 +326,7 @@ def costs(study: Study) -> Table:
     presets = sorted({result.preset for result in study.results})
     recipes = sorted({result.recipe for result in study.results})
     note = f"Preset `{presets[0]}`, recipe {recipes[0]}." if len(presets) == len(recipes) == 1 else ""
-    return Table(_slug(study, "cells"), f"Cells: {study.name}", columns, rows, note)
+    return Table(_slug(study, "cells"), f"Cells: {study.name}", columns, rows, note, num_labels=2)
 
 
 def changes(result: Result) -> list[str]:
