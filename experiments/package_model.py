@@ -1,10 +1,11 @@
-"""Put the model of a run into the package: weights in half precision, the confidence from which on it speaks, its card.
+"""Put the model of a run into the package: weights in half precision, and its card with what it is worth.
 
     python experiments/package_model.py runs/misuse-python src/rarename/data/models/misuse-python \\
         --corpus corpora/pypi --list experiments/corpora/pypi.txt [--bugs BUGS.jsonl.gz]
 
-The least confidence is the lowest at which at most 1 in 200 clean functions is flagged, on the validation split and on
-the test split; what else the card says is measured on the test split, and on real bugs if there are any.
+A model of variable misuse is told from which confidence on it speaks: the lowest at which at most 1 in 200 clean
+functions is flagged, on the validation split and on the test split. What else the cards say is measured on the test
+split, and on real bugs if there are any.
 """
 
 import argparse
@@ -50,6 +51,13 @@ def main() -> None:
     (target / run.WEIGHTS).chmod(0o644)
 
     # What is measured is the packaged model: half precision and all.
+    language = Corpus(trained.corpus).language.name
+    if named.task.name == "completion":
+        with ShownProgress() as progress:
+            scores = run.evaluate(target, "test", trained.corpus, progress)
+        (target / "README.md").write_text(completion_card(arguments, named, source, language, scores))
+        print((target / "README.md").read_text())
+        return
     splits = {}
     for split in ("validation", "test"):
         with ShownProgress() as progress:
@@ -58,10 +66,37 @@ def main() -> None:
     (target / "check.toml").write_text(f"min_confidence = {least}\n")
     scores = splits["test"].scores() | splits["test"].details(least)
     (target / "scores-test.json").write_text(json.dumps(scores, indent=1) + "\n")
-    language = Corpus(trained.corpus).language.name
     bugs = real_bugs(arguments, language, target) if arguments.bugs else []
     (target / "README.md").write_text(card(arguments, named, source, language, least, scores, bugs))
     print((target / "README.md").read_text())
+
+
+def completion_card(
+    arguments: argparse.Namespace,
+    experiment: experiments.Experiment,
+    source: Path,
+    language: str,
+    scores: dict[str, Any],
+) -> str:
+    """The card of a model for completion."""
+    metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
+    last, training = metrics[-1], experiment.training
+    looks = ", ".join(f"{row['examples']:,}: {100 * row['validation']['mrr_values']:.1f}" for row in metrics)
+    text = (Path(__file__).parent / "completion_card.md").read_text()
+    return text.format(
+        language=language,
+        list=arguments.list,
+        corpus=arguments.corpus,
+        settings=f"--set training.epochs={training.epochs} --set training.validate_every={training.validate_every}",
+        training=textwrap.fill(
+            f"{last['examples']:,} windows, {last['nodes_per_second'] * last['seconds'] / 1e6:.1f} million nodes, "
+            f"{last['seconds'] / 3600:.1f} hours on one thread beside other work. Mean reciprocal rank of values on "
+            f"{training.validation_snippets:,} windows of the validation split, in percent, after so many windows: "
+            f"{looks}.",
+            120,
+        ),
+        scores=describe(scores).rstrip(),
+    )
 
 
 def card(

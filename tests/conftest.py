@@ -66,3 +66,26 @@ def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prepare(place / "corpus", [str(place / "projects")], PrepareSettings("javascript", keep_near_duplicates=True))
     assert train(build(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
     return place / "run"
+
+
+COMPLETION = {
+    "encoding": {"vocabulary_size": 60, "placeholders": 100},
+    "task": {"window": 100, "stride": 100},
+    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "distance": 8},
+    "training": {"epochs": 0.2, "batch_nodes": 1_000, "validate_every": 50, "validation_snippets": 20},
+}
+
+
+@pytest.fixture(scope="session", params=["plain", "pointer"])
+def completion_run(
+    corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Path:
+    """A run of completion on Python, `ordered`, and one with a pointer, `standard`."""
+    from rarename.experiment.experiment import build
+    from rarename.experiment.run import train
+
+    folder = tmp_path_factory.mktemp("runs") / "completion"
+    is_plain = request.param == "plain"
+    more = {"encoding.strategy": "ordered" if is_plain else "standard", "task.has_pointer": not is_plain}
+    assert train(build(str(corpus_folder), "tiny", COMPLETION | more, task="completion"), folder)
+    return folder

@@ -347,7 +347,7 @@ def test_check_without_a_model(run, tmp_path, monkeypatch):
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
     assert code == 2
-    assert err.startswith("rarename check: there is no model for python inside the package; train one")
+    assert err.startswith("rarename check: there is no model for misuse in python inside the package; train one")
 
 
 def test_check_without_torch_says_what_to_install(figure):

@@ -450,7 +450,9 @@ def test_two_models_for_one_language_are_one_too_many(model):
 
 
 def test_a_model_that_the_package_does_not_have():
-    with pytest.raises(RunError, match="no model for cobol inside the package; train one with `rarename train misuse`"):
+    with pytest.raises(
+        RunError, match="no model for misuse in cobol inside the package; train one with `rarename train misuse`"
+    ):
         packaged("cobol")
 
 

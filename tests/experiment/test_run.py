@@ -351,7 +351,7 @@ def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
 
 
 def test_a_corpus_without_fit_functions_says_so(corpus_folder, tmp_path):
-    with pytest.raises(UsageError, match="has nothing to learn from: no function in training fits the task"):
+    with pytest.raises(UsageError, match="has nothing to learn from: no file or function in training fits the task"):
         train(build(str(corpus_folder), "tiny", SETTINGS | {"task.max_nodes": 3}), tmp_path / "run")
 
 

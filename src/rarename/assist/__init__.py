@@ -1,9 +1,10 @@
 """What a programmer uses: a trained model on source text, with answers in the text's own names.
 
-Reading order: findings (what is said), files (what is read), models (what is asked), check, formats.
+Reading order: findings (what is said), files (what is read), models (what is asked), check, formats; complete.
 """
 
 from rarename.assist.check import MAX_NODES_CHECKED, Checker
+from rarename.assist.complete import Completer, Suggestion
 from rarename.assist.files import Files, SourceFile
 from rarename.assist.findings import CODE, Finding, Report, Skipped
 from rarename.assist.models import Model, load_model, packaged
@@ -12,12 +13,14 @@ __all__ = [
     "CODE",
     "MAX_NODES_CHECKED",
     "Checker",
+    "Completer",
     "Files",
     "Finding",
     "Model",
     "Report",
     "Skipped",
     "SourceFile",
+    "Suggestion",
     "load_model",
     "packaged",
 ]

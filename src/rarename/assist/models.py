@@ -56,13 +56,13 @@ class Model:
             return suspicions(self.network(batch), batch)
 
 
-def packaged(language: str) -> Path:
-    """The folder of the model inside the package for a language."""
-    folder = Path(str(files("rarename") / "data" / "models" / f"misuse-{language}"))
+def packaged(language: str, task: str = "misuse") -> Path:
+    """The folder of the model inside the package for a language and a task."""
+    folder = Path(str(files("rarename") / "data" / "models" / f"{task}-{language}"))
     if not folder.is_dir():
         raise RunError(
-            f"there is no model for {language} inside the package; train one with `rarename train misuse` and name its "
-            "folder (--model RUN)"
+            f"there is no model for {task} in {language} inside the package; train one with `rarename train {task}` "
+            "and name its folder (--model RUN)"
         )
     return folder
 
@@ -76,7 +76,7 @@ def load_model(folder: Path) -> Model:
         raise RunError(f"{folder} is a run of {experiment.task.name}; name one of misuse")
     return Model(
         folder=folder,
-        language=_language(encoding, folder),
+        language=language_of_encoding(encoding, folder),
         encoding=encoding,
         network=network.eval(),
         collate=experiment.task.collator(encoding),
@@ -84,7 +84,7 @@ def load_model(folder: Path) -> Model:
     )
 
 
-def _language(encoding: Encoding, folder: Path) -> Language:
+def language_of_encoding(encoding: Encoding, folder: Path) -> Language:
     """The language whose trees a model has seen: they all begin with its root."""
     for language in LANGUAGES.values():
         if language.root_type and language.root_type in encoding.types:

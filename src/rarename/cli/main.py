@@ -19,8 +19,10 @@ COMMANDS = {
     "inspect": "show what is in a corpus, and how much a vocabulary covers",
     "train": "train a model on a corpus",
     "evaluate": "measure a trained model on a split that it has not seen",
+    "sweep": "train and measure all cells of an experiment file",
     "report": "make tables and figures from the results of many runs",
     "check": "find places where the wrong variable may stand",
+    "complete": "suggest names for a cursor in unfinished code",
 }
 """Each is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
 Only the module of the command that is called is imported: `--help` answers at once."""

@@ -39,6 +39,11 @@ class Memory:
         self.keys, self.values = keys, values
         return keys, values
 
+    def crop(self, length: int) -> None:
+        """Forget all nodes but the first ones."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys[:, :, :length], self.values[:, :, :length]
+
 
 class RelativeAttention(nn.Module):
     """Attention with several heads over relative positions, to both sides or to the left only."""

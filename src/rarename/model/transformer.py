@@ -27,6 +27,8 @@ class ModelConfig:
     """Whether a node sees only what stands before it."""
     is_matching: bool = False
     """Begin with equal maps to queries and keys, so that nodes of the same value look at each other at once."""
+    is_copying: bool = False
+    """Begin with attention that hands on what it looks at as it is, so that values seen before are likely at once."""
 
 
 class Layer(nn.Module):
@@ -73,13 +75,14 @@ class Transformer(nn.Module):
             elif isinstance(module, RelativeAttention):
                 nn.init.normal_(module.offset_keys, std=0.02)
                 nn.init.normal_(module.offset_values, std=0.02)
-        if self.config.is_matching:
-            width = self.config.width
-            for module in self.modules():
-                if isinstance(module, RelativeAttention):
-                    with torch.no_grad():
-                        queries_keys_values = module.queries_keys_values.weight
-                        queries_keys_values[width : 2 * width] = queries_keys_values[:width]
+        for module in self.modules():
+            if isinstance(module, RelativeAttention):
+                with torch.no_grad():
+                    queries, keys, values = module.queries_keys_values.weight.chunk(3)
+                    if self.config.is_matching:
+                        keys.copy_(queries)
+                    if self.config.is_copying:
+                        module.output.weight.copy_(values.T)
 
     def forward(
         self,

@@ -5,6 +5,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -90,11 +91,22 @@ class Position:
     """Nodes and padding."""
     seconds: float = 0.0
     waiting: float = 0.0
-    """Of these seconds, those in which batches were made."""
+    """Of these seconds, those in which the next batch was not there yet."""
     best: float = -1.0
     stale: int = 0
     """Looks at the validation split since the best."""
     next_validation: int = 0
+
+
+@dataclass(frozen=True)
+class _Coming:
+    """A batch, and which one it is."""
+
+    epoch: int
+    number: int
+    batch: Any
+    weight: int
+    """0 if it is only there to keep a process busy."""
 
 
 class Trainer:
@@ -139,11 +151,11 @@ class Trainer:
         if self.outcome:
             return self.outcome
         self.model.train()
-        for indexes in self._coming():
+        for coming in self._coming():
             now = time.monotonic()
             # The processes do not read the same time: what one of them wants, all do, after the same step.
             wishes = (is_interrupted() or now - began > time_limit, now - saved > self.config.save_every)
-            must_stop, must_save = self._step(indexes, wishes)
+            must_stop, must_save = self._step(coming, wishes)
             position.seconds = before + time.monotonic() - began
             if position.step % 20 == 0 and self.processes.is_first:
                 tell(self._progress())
@@ -154,26 +166,42 @@ class Trainer:
                 saved = time.monotonic()
             if self.outcome or must_stop:
                 return self.outcome or Outcome.INTERRUPTED
+        raise AssertionError("batches do not end")
+
+    def _coming(self) -> Iterator["_Coming"]:
+        """The batches from here on, epoch after epoch; while one is learned from, a thread makes the next."""
+        with ThreadPoolExecutor(1) as pool:
+            before: Future[_Coming] | None = None
+            for epoch, number, indexes in self._order(self.position.epoch, self.position.batch):
+                following = pool.submit(self._make, epoch, number, indexes)
+                if before is not None:
+                    yield self._wait(before)
+                before = following
         raise AssertionError("epochs do not end")
 
-    def _coming(self) -> Iterator[list[int]]:
-        """The batches from here on, epoch after epoch."""
-        position = self.position
+    def _order(self, epoch: int, batch: int) -> Iterator[tuple[int, int, list[int]]]:
+        """Epoch, number and indexes of each batch, from a certain one on, without end."""
         while True:
-            for number, indexes in enumerate(self.task.batches(position.epoch)):
-                if number >= position.batch:
-                    yield indexes
-            position.epoch, position.batch = position.epoch + 1, 0
+            for number, indexes in enumerate(self.task.batches(epoch)):
+                if number >= batch:
+                    yield epoch, number, indexes
+            epoch, batch = epoch + 1, 0
 
-    def _step(self, indexes: list[int], wishes: tuple[bool, bool]) -> list[bool]:
+    def _make(self, epoch: int, number: int, indexes: list[int]) -> "_Coming":
+        share = self.processes.share(indexes)
+        # A process without a share works on that of another, and counts it as nothing: fewer cases, no time lost.
+        return _Coming(epoch, number, self.task.batch(share or indexes[:1], epoch), 1 if share else 0)
+
+    def _wait(self, coming: "Future[_Coming]") -> "_Coming":
+        began = time.monotonic()
+        result = coming.result()
+        self.position.waiting += time.monotonic() - began
+        return result
+
+    def _step(self, coming: "_Coming", wishes: tuple[bool, bool]) -> list[bool]:
         """Learn from a batch; returns what any of the processes wishes."""
         position, processes = self.position, self.processes
-        share = processes.share(indexes)
-        # A process without a share works on that of another, and counts it as nothing: fewer cases, no time lost.
-        weight = 1 if share else 0
-        began = time.monotonic()
-        batch = self.task.batch(share or indexes[:1], position.epoch)
-        position.waiting += time.monotonic() - began
+        batch, weight = coming.batch, coming.weight
         numbers = [weight * len(batch), weight * int(batch.is_node.sum()), weight * batch.is_node.numel(), *wishes]
         batch = batch.to(processes.device)
         # Dropout is drawn from the step's own seed, so no state of a generator needs to be saved for each process.
@@ -191,7 +219,7 @@ class Trainer:
         self.running = torch.where(self.running.isnan(), whole, 0.98 * self.running + 0.02 * whole)
         examples, nodes, places, *wanted = processes.add_up(torch.tensor(numbers, dtype=torch.float64)).tolist()
         position.step += 1
-        position.batch += 1
+        position.epoch, position.batch = coming.epoch, coming.number + 1
         position.examples += int(examples)
         position.nodes += int(nodes)
         position.places += int(places)

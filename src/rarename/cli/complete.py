@@ -1,0 +1,77 @@
+"""`rarename complete`: names for a cursor."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rarename.cli.reading import write
+from rarename.errors import RarenameError, UsageError
+from rarename.syntax import LANGUAGES, language_named, language_of
+
+EXAMPLE = """  rarename complete src/loader.py --line 12 --column 9
+  rarename complete - --language python --line 12 --column 9 --format json < unsaved.py
+Lines and columns count from 1: column 9 is the place before the ninth character. The file may be unfinished."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a source file, or - for standard input")
+    parser.add_argument("--line", type=int, required=True, metavar="L", help="of the cursor, from 1")
+    parser.add_argument("--column", type=int, required=True, metavar="C", help="of the cursor, from 1, in characters")
+    parser.add_argument(
+        "--language",
+        choices=[name for name, language in LANGUAGES.items() if language.function_types],
+        help="by default told from the ending of the name",
+    )
+    parser.add_argument(
+        "--model", type=Path, metavar="RUN", help="a run of `rarename train completion` (default: inside the package)"
+    )
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many names at most (default: 10)")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.top < 1:
+        raise UsageError(f"--top is {arguments.top}; expected at least 1")
+    name = arguments.file
+    if arguments.language:
+        language = language_named(arguments.language)
+    elif name == "-":
+        raise UsageError("standard input has no name to tell the language from; say --language")
+    else:
+        language = language_of(name)
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror or error}") from error
+
+    from rarename.assist.complete import Completer
+    from rarename.syntax.unfinished import at_cursor
+
+    try:
+        cursor = at_cursor(language.decode(data), language, arguments.line, arguments.column)
+    except RarenameError as error:
+        raise UsageError(f"{name}: {error}") from error
+    suggestions = Completer.load(language.name, arguments.model).at(cursor, arguments.top)
+    if arguments.format == "json":
+        content = {
+            "path": name,
+            "line": arguments.line,
+            "column": arguments.column,
+            "word": cursor.word,
+            "suggestions": [
+                {"name": each.name, "probability": each.probability, "in_scope": each.is_in_scope}
+                for each in suggestions
+            ],
+        }
+        write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        return 0
+    width = max((len(each.name) for each in suggestions), default=0)
+    lines = [
+        f"{each.name:<{width}}  {100 * each.probability:5.1f} %{'' if each.is_in_scope else '  not in scope'}\n"
+        for each in suggestions
+    ]
+    write("".join(lines))
+    if not suggestions:
+        print(f"rarename complete: no name begins with {cursor.word!r}", file=sys.stderr)
+    return 0

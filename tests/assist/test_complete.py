@@ -1,0 +1,144 @@
+"""Completion at a cursor: the user's own names, in scope first, and no node read twice."""
+
+import json
+
+import pytest
+import torch
+
+from rarename.assist.complete import UNTOLD, Completer, Reader
+from rarename.cli.main import main
+from rarename.errors import ParseError, RunError, UsageError
+
+TEXT = """import os
+
+def load_everything(first_folder, second_folder):
+    for zebra_file in os.listdir(first_folder):
+        print(zebra_file)
+    return zeb
+"""
+
+
+@pytest.fixture(scope="module")
+def completer(completion_run):
+    return Completer.load("python", completion_run)
+
+
+def names(suggestions):
+    return [each.name for each in suggestions]
+
+
+def test_rare_names_of_the_text_are_suggested_by_their_own_name(completer):
+    assert names(completer.complete(TEXT, 6, 15)) == ["zebra_file"]
+    everything = names(completer.complete(TEXT, 6, 12, top=10_000))
+    assert {"zebra_file", "first_folder", "second_folder", "os", "load_everything"} <= set(everything)
+    assert not any(name.startswith("VAR") or name in ("UNK", "EMPTY", "PAD") for name in everything)
+
+
+def test_what_the_model_can_tell_has_its_probability(completer):
+    told = completer.probabilities(cursor_of(completer, TEXT, 6, 12))
+    assert told["zebra_file"] != UNTOLD
+    assert 0 < sum(told.values()) <= 1 + 1e-5
+
+
+def cursor_of(completer, text, line, column):
+    from rarename.syntax.unfinished import at_cursor
+
+    return at_cursor(text, completer.language, line, column)
+
+
+def test_names_in_scope_come_first(completer):
+    suggestions = completer.complete(TEXT, 6, 12, top=10_000)
+    claims = [each.is_in_scope for each in suggestions]
+    assert claims == sorted(claims, reverse=True)
+    assert True in claims
+    assert False in claims  # names of the vocabulary that this text does not have
+    for group in (True, False):
+        probabilities = [each.probability for each in suggestions if each.is_in_scope is group]
+        assert probabilities == sorted(probabilities, reverse=True)
+
+
+def test_behind_a_dot_scope_says_nothing(completer):
+    text = "def f(reader):\n    return reader."
+    suggestions = completer.complete(text, 2, len("    return reader.") + 1)
+    assert len(suggestions) == 10
+    assert all(each.is_in_scope for each in suggestions)
+
+
+def test_capitals_matter_unless_nothing_else_fits(completer):
+    assert names(completer.complete(TEXT.replace("return zeb", "return ZEB"), 6, 15)) == ["zebra_file"]
+
+
+def test_more_nodes_than_a_window(completer):
+    text = "def f(argument):\n" + "    argument = argument + 1\n" * 300 + "    return arg"
+    assert names(completer.complete(text, 302, 15))[0] == "argument"
+
+
+def test_reading_on_is_reading_all(completion_run):
+    network = Completer.load("python", completion_run)._network
+    reader = Reader(network)
+    generator = torch.Generator().manual_seed(0)
+    types = torch.randint(6, 20, (30,), generator=generator)
+    values = torch.randint(6, 40, (30,), generator=generator)
+    with torch.inference_mode():
+        for length in (10, 11, 30, 25, 26, 30):  # typed, pasted, deleted, typed again
+            found = reader.read(types[:length], values[:length])
+            values[length:] = torch.randint(6, 40, (30 - length,), generator=generator)
+            fresh = Reader(network).read(types[:length], values[:length])
+            torch.testing.assert_close(found, fresh)
+
+
+def test_only_new_nodes_are_computed(completion_run, monkeypatch):
+    completer = Completer.load("python", completion_run)
+    lengths = []
+    read = completer._network.read
+    monkeypatch.setattr(
+        completer._network, "read", lambda types, *rest: lengths.append(types.shape[1]) or read(types, *rest)
+    )
+    text = "def f(argument):\n    value = argument\n    return "
+    completer.complete(text, 3, 12)
+    completer.complete(text + "value + ", 3, 20)
+    assert lengths[0] > 5
+    assert lengths[1] <= 3
+
+
+def test_places_without_a_name_and_wrong_models(completer, python_run):
+    with pytest.raises(UsageError, match="no line 99"):
+        completer.complete(TEXT, 99, 1)
+    with pytest.raises(ParseError, match="string"):
+        completer.complete('x = "abc', 1, 7)
+    with pytest.raises(RunError, match="is a run of misuse; name one of completion"):
+        Completer.load("python", python_run)
+    with pytest.raises(UsageError, match="is a model for python, not for javascript"):
+        Completer.load("javascript", completer.folder)
+
+
+def test_the_command(completion_run, tmp_path, capsys):
+    path = tmp_path / "loader.py"
+    path.write_text(TEXT)
+    place = [str(path), "--line", "6", "--column", "15", "--model", str(completion_run)]
+    assert main(["complete", *place]) == 0
+    assert capsys.readouterr().out.startswith("zebra_file ")
+    assert main(["complete", *place, "--format", "json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["word"] == "zeb"
+    assert [each["name"] for each in content["suggestions"]] == ["zebra_file"]
+    assert content["suggestions"][0]["in_scope"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.py", "--line", "1", "--column", "1"], "nowhere.py: No such file"),
+        (["-", "--line", "1", "--column", "1"], "say --language"),
+        (["x.py", "--line", "1", "--column", "1", "--top", "0"], "expected at least 1"),
+    ],
+)
+def test_what_the_command_cannot_do(arguments, message, capsys):
+    assert main(["complete", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_misuse_models_do_not_take_completion_runs(completion_run, capsys, tmp_path):
+    (tmp_path / "x.py").write_text(TEXT)
+    assert main(["check", str(tmp_path), "--model", str(completion_run)]) == 2
+    assert "is a run of completion; name one of misuse" in capsys.readouterr().err
