@@ -80,8 +80,8 @@ def _describe_completion(scores: dict[str, Any]) -> str:
     lines.append("by what the value is; names are reads, attributes, parameters, writes and others that somebody chose")
     lines.append("")
     lines.append(
-        f"{100 * scores['possible_values']:.1f} % of the values can be told at all: a rare value without a placeholder, "
-        "and the first occurrence of a placeholder, count as wrong"
+        f"{100 * scores['possible_values']:.1f} % of the values can be told at all: a rare value without a "
+        "placeholder, and the first occurrence of a placeholder, count as wrong"
     )
     return "\n".join(lines) + "\n"
 

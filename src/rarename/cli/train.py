@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
     parser.add_argument("--run", required=True, type=Path, metavar="RUN", help="the folder to make")
-    parser.add_argument("--preset", default="small", choices=("paper", "small", "check", "tiny"), help="default: small")
+    parser.add_argument(
+        "--preset", default="small", choices=("paper", "small", "check", "complete", "tiny"), help="default: small"
+    )
     parser.add_argument("--strategy", choices=STRATEGIES, help="default: ordered")
     parser.add_argument("--vocabulary-size", type=int, metavar="N", help="default: 1000")
     parser.add_argument("--pointer", action="store_true", help="completion: values may be copied from before")

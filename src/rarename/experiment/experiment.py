@@ -104,23 +104,35 @@ PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
             "encoding": {"placeholders": 500},
             "task": {"stride": 500},
             "model": {
-                "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "distance": 32, "dropout": 0.0,
-                "is_causal": True, "is_matching": True,
+                "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
+                "is_causal": True, "is_matching": True, "is_copying": True,
             },
             "training": {
-                "learning_rate": 2e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 4_000,
+                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
                 "validate_every": 4_000, "validation_snippets": 200,
+            },
+        },
+        "complete": {
+            "encoding": {"vocabulary_size": 10_000, "placeholders": 500},
+            "task": {"stride": 500},
+            "model": {
+                "width": 128, "layers": 4, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
+                "is_causal": True, "is_matching": True, "is_copying": True,
+            },
+            "training": {
+                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 2.0, "batch_nodes": 2_000,
+                "validate_every": 8_000, "validation_snippets": 400,
             },
         },
         "tiny": {
             "encoding": {"placeholders": 500},
             "task": {"stride": 500},
             "model": {
-                "width": 64, "layers": 2, "heads": 4, "inner_width": 128, "distance": 32, "dropout": 0.0,
-                "is_causal": True, "is_matching": True,
+                "width": 64, "layers": 2, "heads": 2, "inner_width": 128, "distance": 32, "dropout": 0.0,
+                "is_causal": True, "is_matching": True, "is_copying": True,
             },
             "training": {
-                "learning_rate": 4e-3, "schedule": "linear", "warmup": 100, "epochs": 2.0, "batch_nodes": 4_000,
+                "learning_rate": 2e-3, "schedule": "linear", "warmup": 100, "epochs": 2.0, "batch_nodes": 2_000,
                 "validate_every": 2_000, "validation_snippets": 200,
             },
         },
