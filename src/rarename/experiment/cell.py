@@ -1,0 +1,145 @@
+"""How far a cell of an experiment is: what its result file and its run folder say."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from rarename.encoding import Encoding
+from rarename.errors import RarenameError, RunError
+from rarename.experiment import experiment as experiments
+from rarename.experiment.experiment import Experiment
+from rarename.experiment.grid import flattened
+from rarename.experiment.run import ENCODING, SETTING, WEIGHTS
+from rarename.training.loop import METRICS, STATE
+
+FORMAT, VERSION = "rarename-result", 1
+"""Of a result file, as `evaluation.results` reads it."""
+
+PLACES = ("corpus", "corpus_digest")
+"""Settings that say where the corpus lies, and which one it is: the path may change, the digest is compared apart."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found."""
+
+    state: str
+    """Of a result: done, missing, stale or damaged. Of a run: finished, begun, missing, unlike or damaged."""
+    why: str = ""
+    """What is wrong with it."""
+    content: dict[str, Any] = field(default_factory=dict)
+    """Of a result."""
+    examples: int = 0
+    """That a run has learned from."""
+    total: int = 0
+    """That it is to learn from; 0 as long as it is not known."""
+    seconds: float = 0.0
+    """That a run was trained."""
+
+
+def settings_of(experiment: Experiment) -> dict[str, Any]:
+    """All settings, by dotted keys."""
+    return flattened(dataclasses.asdict(experiment))
+
+
+def look_at_result(path: Path, wanted: Experiment, has_embeddings: bool) -> Look:
+    """Whether a result file is there, whole, and of just this setting, corpus and recipe."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (content["format"], content["version"]) != (FORMAT, VERSION):
+            return Look("stale", f"it is of format {content['format']} version {content['version']}")
+        settings, digest = dict(content["settings"]), content["corpus"]["digest"]
+        recipe = content["code"]["recipe"]
+        if not (content["scores"] and isinstance(content["seconds"], int | float)):
+            return Look("damaged", "it has no scores")
+    except FileNotFoundError:
+        return Look("missing")
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        return Look("damaged", f"it cannot be read: {error!r}")
+    unlike = _unlike(settings, settings_of(wanted))
+    if digest != wanted.corpus_digest:
+        unlike.append(f"corpus digest ({str(digest)[:12]}, not {wanted.corpus_digest[:12]})")
+    if recipe != experiments.VERSION:
+        unlike.append(f"recipe ({recipe!r}, not {experiments.VERSION!r})")
+    if has_embeddings and not content.get("embeddings"):
+        unlike.append("embeddings (none)")
+    return Look("stale", ", ".join(unlike), content) if unlike else Look("done", content=content)
+
+
+def look_at_run(folder: Path, wanted: Experiment) -> Look:
+    """Whether a run folder is there, whole, and of just this setting and corpus."""
+    if not folder.exists() or all(path.suffix == ".part" for path in folder.iterdir()):
+        return Look("missing")
+    try:
+        if not (folder / SETTING).exists():
+            return Look("damaged", f"it has no {SETTING}")
+        saved = experiments.read(folder / SETTING)
+        unlike = _unlike(settings_of(saved), settings_of(wanted))
+        if saved.corpus_digest != wanted.corpus_digest:
+            unlike.append(f"corpus digest ({saved.corpus_digest[:12]}, not {wanted.corpus_digest[:12]})")
+        if unlike:
+            return Look("unlike", ", ".join(unlike))
+        if (folder / ENCODING).exists():
+            Encoding.load(folder / ENCODING)
+        return _look_at_weights(folder, wanted)
+    except RarenameError as error:
+        return Look("damaged", str(error))
+
+
+def _look_at_weights(folder: Path, wanted: Experiment) -> Look:
+    """How far training is; files that are cut off, or do not belong together, are an error."""
+    weights = _header(folder / WEIGHTS)[1] if (folder / WEIGHTS).exists() else {}
+    if not (folder / STATE).exists():
+        return Look("begun")
+    position, tensors = _header(folder / STATE)
+    try:
+        examples, seconds = int(position["position.examples"]), float(position["position.seconds"])
+        best, stale = float(position["position.best"]), int(position["position.stale"])
+    except (KeyError, ValueError) as error:
+        raise RunError(f"{folder / STATE} does not say how far training is: {error!r}") from error
+    if best >= 0 and not weights:
+        raise RunError(f"{folder / WEIGHTS} is missing")
+    if weights and weights != {key.removeprefix("model."): tensors[key] for key in tensors if key.startswith("model.")}:
+        raise RunError(f"{folder / WEIGHTS} and {folder / STATE} are of different models")
+    total = max((line["total_examples"] for line in read_metrics(folder)), default=0)
+    is_over = 0 < total <= examples or 0 < wanted.training.patience <= stale
+    return Look("finished" if is_over and weights else "begun", examples=examples, total=total, seconds=seconds)
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """What the run told at each look at the validation split; a torn line ends it."""
+    lines: list[dict[str, Any]] = []
+    path = folder / METRICS
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+        try:
+            line = json.loads(text)
+            if not isinstance(line["total_examples"], int):
+                break
+        except (ValueError, KeyError, TypeError):
+            break
+        lines.append(line)
+    return lines
+
+
+def _header(path: Path) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
+    """The words and the shapes of a file of tensors; one that is cut off is an error."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118, no dict
+            return dict(file.metadata() or {}), shapes
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def _unlike(ours: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """What differs, as text; `(none)` stands for a setting that one of them does not have."""
+    keys = [key for key in {**wanted, **ours} if key not in PLACES]
+    return [
+        f"{key} ({ours.get(key, '(none)')!r}, not {wanted.get(key, '(none)')!r})"
+        for key in keys
+        if ours.get(key, "(none)") != wanted.get(key, "(none)")
+    ]

@@ -1,0 +1,416 @@
+"""A sweep: all cells of an experiment file, trained, measured, and kept as results; it goes on where it stopped.
+
+    runs/misuse-python/
+    ├── ordered-1000-0/              the run folder
+    ├── ordered-1000-0.log           what its commands said
+    ├── ordered-1000-0.damaged-1/    a run that could not be used any more
+    └── .ordered-1000-0.lock         held by the sweep that is at it
+    results/misuse-python/
+    ├── ordered-1000-0.json          the result: settings, corpus, commands, scores
+    └── ordered-1000-0.json.stale-1  a result of other settings, another corpus or recipe
+
+Each cell is two commands that anybody can type, `rarename train` and `rarename evaluate`, in processes of their own.
+"""
+
+import concurrent.futures
+import dataclasses
+import fcntl
+import json
+import math
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from rarename import __version__
+from rarename.corpus.store import Corpus
+from rarename.errors import RarenameError, RunError, UsageError
+from rarename.experiment import embeddings
+from rarename.experiment import experiment as experiments
+from rarename.experiment.cell import FORMAT, VERSION, Look, look_at_result, look_at_run, read_metrics, settings_of
+from rarename.experiment.experiment import Experiment
+from rarename.experiment.grid import Cell, Plan
+from rarename.experiment.run import SETTING
+from rarename.files import write_text
+
+SPLIT = "test"
+ATTEMPTS = 2
+"""A cell that fails is tried once more: memory may have been short. Then the others go on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell, and where its files are."""
+
+    cell: Cell
+    wanted: Experiment
+    run: Path
+    result: Path
+
+    @property
+    def name(self) -> str:
+        return self.cell.name
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a cell."""
+
+    kind: str
+    """begun, training, measuring, done, failed, stopped, waiting or note."""
+    cell: str
+    text: str = ""
+    told: dict[str, Any] = field(default_factory=dict)
+    """What `rarename train --format json` told, or the result."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a cell is when the sweep is over."""
+
+    state: str
+    """done, failed or left."""
+    why: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+class _Stopped(Exception):
+    """The sweep was asked to stop while a command ran."""
+
+
+class Sweep:
+    """The cells of an experiment file on one corpus."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        corpus: str | None = None,
+        runs: Path = Path("runs"),
+        results: Path = Path("results"),
+        threads: int = 1,
+        tell: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        self.plan, self.threads = plan, threads
+        self.corpus = Corpus(corpus or plan.corpus)
+        if plan.has_embeddings:
+            embeddings.check_installed()
+        digest, language = self.corpus.digest(), self.corpus.language.name
+        self.jobs = [
+            Job(
+                cell,
+                dataclasses.replace(plan.experiment(cell, str(self.corpus.path), language), corpus_digest=digest),
+                runs / plan.runs / cell.name,
+                results / plan.name / f"{cell.name}.json",
+            )
+            for cell in plan.cells
+        ]
+        self._tell, self._mutex = tell, threading.RLock()
+        self._left: list[Job] = []
+        self._outcomes: dict[str, Outcome] = {}
+        self._processes: list[subprocess.Popen[str]] = []
+        self._told: dict[str, dict[str, Any]] = {}
+        self._seconds: list[float] = []
+        self.stopped = ""
+        """Why the sweep was stopped, if it was."""
+
+    def chosen(self, patterns: Sequence[str]) -> list[Job]:
+        """The cells that one of the patterns fits; all, if there is none."""
+        for pattern in patterns:
+            if not any(fnmatchcase(job.name, pattern) for job in self.jobs):
+                names = ", ".join(job.name for job in self.jobs)
+                raise UsageError(f"no cell of {self.plan.name} fits {pattern!r}; there are {names}")
+        return [job for job in self.jobs if not patterns or any(fnmatchcase(job.name, each) for each in patterns)]
+
+    def look(self, job: Job) -> tuple[Look, Look]:
+        """What the result and the run of a cell are."""
+        return look_at_result(job.result, job.wanted, self.plan.has_embeddings), look_at_run(job.run, job.wanted)
+
+    def run(self, chosen: Sequence[Job], num_jobs: int = 1, time_limit: float = math.inf) -> dict[str, Outcome]:
+        """Do all that is left of these cells, so many at a time; returns how far each of them is."""
+        deadline = time.monotonic() + time_limit
+        for job in chosen:
+            look = look_at_result(job.result, job.wanted, self.plan.has_embeddings)
+            if look.state == "done":
+                self._seconds.append(look.content["seconds"])
+                self._outcomes[job.name] = Outcome("done", result=look.content)
+            else:
+                self._left.append(job)
+        if time_limit <= 0:
+            self.stop("the time is up")
+        with concurrent.futures.ThreadPoolExecutor(num_jobs) as pool:
+            workers = [pool.submit(self._work) for _ in range(min(num_jobs, len(self._left)))]
+            waiting = set(workers)
+            while waiting:
+                done, waiting = concurrent.futures.wait(waiting, 0.2, concurrent.futures.FIRST_EXCEPTION)
+                if time.monotonic() >= deadline and not self.stopped:
+                    self.stop("the time is up")
+                if any(worker.exception() for worker in done) and not self.stopped:
+                    self.stop("something went wrong")
+        for worker in workers:
+            worker.result()
+        return {job.name: self._outcomes.get(job.name, Outcome("left")) for job in chosen}
+
+    def stop(self, why: str) -> None:
+        """Begin nothing more, and let what runs save its state; asked again, it stops at once."""
+        self.stopped = self.stopped or why
+        for process in list(self._processes):
+            process.send_signal(signal.SIGINT)
+
+    @property
+    def num_done(self) -> int:
+        return sum(outcome.state == "done" for outcome in list(self._outcomes.values()))
+
+    def seconds_left(self, num_jobs: int) -> float | None:
+        """For all cells, by what those took that are done; None as long as nothing is known."""
+        running = list(self._told.values())
+        whole = self._seconds or [told["seconds"] + told["seconds_left"] for told in running if told]
+        if not whole:
+            return None
+        usual = statistics.fmean(whole)
+        left: float = sum(told.get("seconds_left", usual) for told in running)
+        return (left + usual * len(self._left)) / max(1, min(num_jobs, len(running) + len(self._left)))
+
+    # --- one worker -------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        """Take one cell after the other that nobody else is at."""
+        awaited: set[str] = set()
+        while not self.stopped:
+            with ExitStack() as stack:
+                taken = self._take(stack)
+                if taken is not None:
+                    job, lock = taken
+                    self._outcomes[job.name] = self._attempts(job, lock)
+                    self._told.pop(job.name, None)
+            if taken is None:
+                for other in list(self._left):
+                    if other.name not in awaited:
+                        awaited.add(other.name)
+                        self._say("waiting", other, "waits: another sweep is at it")
+                if not self._left:
+                    return
+                time.sleep(0.5)
+
+    def _take(self, stack: ExitStack) -> tuple[Job, int] | None:
+        """The next cell that is not locked, and its lock until the stack is closed.
+
+        Commands inherit the lock: if this process is killed, it is held until they have ended as well.
+        """
+        with self._mutex:
+            for job in self._left:
+                job.run.parent.mkdir(parents=True, exist_ok=True)
+                lock = (job.run.parent / f".{job.name}.lock").open("w")
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    lock.close()
+                    continue
+                stack.enter_context(lock)
+                self._left.remove(job)
+                self._told[job.name] = {}
+                return job, lock.fileno()
+        return None
+
+    def _attempts(self, job: Job, lock: int) -> Outcome:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                result = self._do(job, lock)
+            except _Stopped:
+                self._say("stopped", job, "stopped; the same command goes on")
+                return Outcome("left", "stopped")
+            except (RarenameError, OSError, ValueError) as error:
+                if attempt == ATTEMPTS or self.stopped:
+                    self._say("failed", job, f"failed: {error}")
+                    return Outcome("failed", str(error))
+                self._say("note", job, f"failed, and is tried once more: {error}")
+            else:
+                self._say("done", job, told=result)
+                return Outcome("done", result=result)
+        raise AssertionError("the last attempt returns")
+
+    def _do(self, job: Job, lock: int) -> dict[str, Any]:
+        """Whatever is left to do for a cell; returns its result."""
+        start = time.monotonic()
+        result, run = self.look(job)
+        if result.state == "done":  # by another sweep
+            return result.content
+        if result.state in ("stale", "damaged"):
+            aside = _move_aside(job.result, result.state)
+            self._say("note", job, f"its result is {result.state}, and is made again: {result.why} (now {aside.name})")
+        if run.state == "unlike" and self.plan.runs != self.plan.name:
+            raise RunError(
+                f"{job.run}, a run of {self.plan.runs}, has other settings: {run.why}; let the experiments agree"
+            )
+        if run.state in ("unlike", "damaged"):
+            aside = _move_aside(job.run, "damaged")
+            word = "of other settings" if run.state == "unlike" else "damaged"
+            self._say("note", job, f"its run is {word}, and is made again: {run.why} (now {aside.name})")
+            run = Look("missing")
+        if run.state != "missing":
+            _follow_corpus(job)
+        began = {"finished": "trained already", "begun": f"goes on at {run.examples:,} examples"}
+        self._say("begun", job, began.get(run.state, ""))
+        if run.state != "finished":
+            self._command(job, lock, self._training(job), ["--resume"] if run.state == "begun" else [])
+        self._say("measuring", job)
+        scores = json.loads(self._command(job, lock, self._measuring(job)))
+        content = self._result(job, scores)
+        job.result.parent.mkdir(parents=True, exist_ok=True)
+        write_text(job.result, _spelt(content))
+        is_whole = run.state == "missing"  # so that all of its time was spent here
+        self._seconds.append(time.monotonic() - start if is_whole else content["seconds"])
+        return content
+
+    # --- commands ---------------------------------------------------------------------------------------------
+
+    def _training(self, job: Job) -> list[str]:
+        options = ["--corpus", str(self.corpus.path), "--run", str(job.run), *job.cell.options()]
+        return ["train", self.plan.task, *options, "--threads", str(self.threads)]
+
+    def _measuring(self, job: Job) -> list[str]:
+        return ["evaluate", str(job.run), "--split", SPLIT, "--threads", str(self.threads)]
+
+    def _command(self, job: Job, lock: int, words: list[str], more: Sequence[str] = ()) -> str:
+        """Run a command of rarename; returns what it printed. What it says besides goes to the log."""
+        command = [sys.executable, "-m", "rarename.experiment.child", *words, *more, "--format", "json"]
+        log = job.run.parent / f"{job.name}.log"
+        printed: list[str] = []
+        with log.open("ab") as errors:
+            start = errors.tell()
+            # In a session of its own: Ctrl-C of the terminal comes to us, and we pass it on, once.
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                pass_fds=[lock],
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        try:
+            if self.stopped:
+                process.send_signal(signal.SIGINT)
+            assert process.stdout is not None
+            for line in process.stdout:
+                if words[0] == "train":
+                    self._hear(job, line)
+                else:
+                    printed.append(line)
+            code = process.wait()
+        finally:
+            self._processes.remove(process)
+            # Only now: its input ends when we do.
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        if self.stopped and (code or words[0] == "train"):
+            raise _Stopped
+        if code:
+            raise RunError(f"`rarename {words[0]}` ended with {_ending(code)}; {_last_line(log, start)}")
+        return "".join(printed)
+
+    def _hear(self, job: Job, line: str) -> None:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            return  # it was killed in the middle of a line
+        self._told[job.name] = told
+        self._say("training", job, told=told)
+
+    def _say(self, kind: str, job: Job, text: str = "", told: dict[str, Any] | None = None) -> None:
+        with self._mutex:
+            self._tell(Event(kind, job.name, text, told or {}))
+
+    # --- the result -------------------------------------------------------------------------------------------
+
+    def _result(self, job: Job, scores: dict[str, Any]) -> dict[str, Any]:
+        run, metrics = look_at_run(job.run, job.wanted), read_metrics(job.run)
+        if run.state != "finished":
+            raise RunError(f"{job.run} is not finished: {run.why or run.state}")
+        corpus = self._spelt_corpus()
+        shown = dataclasses.replace(job, run=Path("runs") / self.plan.runs / job.name)
+        commands = [self._training(shown), self._measuring(shown)]
+        commands[0][commands[0].index("--corpus") + 1] = corpus
+        encoding = job.wanted.encoding
+        result = {
+            "format": FORMAT,
+            "version": VERSION,
+            "experiment": self.plan.name,
+            "cell": job.name,
+            "task": self.plan.task,
+            "language": self.corpus.language.name,
+            "preset": job.cell.preset,
+            "strategy": encoding.strategy,
+            "vocabulary_size": encoding.vocabulary_size,
+            "placeholders": encoding.placeholders,
+            "pointer": getattr(job.wanted.task, "has_pointer", False),
+            "seed": job.wanted.seed,
+            "settings": settings_of(job.wanted) | {"corpus": corpus},
+            "corpus": {
+                "name": Path(corpus).name,
+                "digest": job.wanted.corpus_digest,
+                "projects": sum(split["projects"] for split in self.corpus.manifest["splits"].values()),
+            },
+            "code": {"version": __version__, "recipe": experiments.VERSION},
+            "commands": [shlex.join(["rarename", *words]) for words in commands],
+            "split": SPLIT,
+            "examples": run.examples,
+            "seconds": round(run.seconds, 1),
+            "scores": scores,
+            "curve": [
+                {"examples": line["examples"], "seconds": round(line["seconds"], 1)}
+                | {key: line[key] for key in ("loss", "validation")}
+                for line in metrics
+            ],
+        }
+        if self.plan.has_embeddings:
+            result["embeddings"] = embeddings.look_at_embeddings(job.run)
+        return result
+
+    def _spelt_corpus(self) -> str:
+        """As the experiment file has it, whatever folder it is in here; never an absolute path."""
+        corpus = Path(self.plan.corpus)
+        return f"corpora/{corpus.name}" if corpus.is_absolute() else self.plan.corpus
+
+
+def _spelt(content: dict[str, Any]) -> str:
+    """A line for each key: short, and two results can be compared line by line."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _follow_corpus(job: Job) -> None:
+    """The corpus of a run may lie elsewhere now; that it is the same one, its digest has told."""
+    if experiments.read(job.run / SETTING).corpus != job.wanted.corpus:
+        experiments.write(job.wanted, job.run / SETTING)
+
+
+def _move_aside(path: Path, word: str) -> Path:
+    """Out of the way, but not away."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{word}-{number}")).exists():
+        number += 1
+    return path.rename(aside)
+
+
+def _ending(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _last_line(log: Path, start: int) -> str:
+    with log.open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    return f"{said[-1]} (more in {log})" if said else "it said nothing"
