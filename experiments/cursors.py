@@ -1,0 +1,112 @@
+"""How good completion is at real cursors: names of real files are cut away, with all that follows, and asked for.
+
+    python experiments/cursors.py FOLDER --language python [--model RUN] [--places 1000] [--typed 0 1 2]
+
+Every place is one at which a variable is read or an attribute is named. The text behind it is cut off, so it is
+unfinished, as it is in an editor. `--typed N` leaves the first N letters of the name standing.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rarename.assist import Completer
+from rarename.errors import RarenameError
+from rarename.syntax import Language, Role, language_named
+from rarename.syntax.source import is_name
+
+ROLES = {Role.READ: "reads", Role.ATTRIBUTE: "attributes"}
+TOP = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--language", required=True, choices=("python", "javascript"))
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--places", type=int, default=1_000)
+    parser.add_argument("--typed", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    completer = Completer.load(arguments.language, arguments.model)
+    places = draw(arguments.folder, language_named(arguments.language), arguments.places, arguments.seed)
+    rows = [ask(completer, place, typed) for typed in arguments.typed for place in places]
+    print(json.dumps(summary(rows), indent=1))
+
+
+def draw(folder: Path, language: Language, number: int, seed: int) -> list[dict[str, Any]]:
+    """Places in the files of a folder, each file as often as any other."""
+    generator = random.Random(seed)
+    paths = sorted(path for ending in language.suffixes for path in folder.rglob(f"*{ending}"))
+    if not paths:
+        sys.exit(f"{folder} has no files of {language.name}")
+    found: list[dict[str, Any]] = []
+    while len(found) < number:
+        path = generator.choice(paths)
+        try:
+            text = language.decode(path.read_bytes())
+            tree = language.parse(text, False)
+        except (RarenameError, OSError):
+            continue
+        roles = language.roles(tree)
+        nodes = [
+            node
+            for node, role in enumerate(roles)
+            if role in ROLES and is_name(tree.values[node]) and tree.spans is not None and tree.spans[node][0]
+        ]
+        if not nodes:
+            continue
+        node = generator.choice(nodes)
+        line, column = (int(number) for number in tree.spans[node][:2])  # type: ignore[index]
+        lines = text.split("\n")
+        before = lines[line - 1].encode()[:column].decode()
+        name = str(tree.values[node])
+        if lines[line - 1][len(before) :].startswith(name):  # not inside a string, not spelt otherwise
+            start = "\n".join([*lines[: line - 1], before])
+            found.append({"text": start, "line": line, "before": before, "name": name, "role": ROLES[roles[node]]})
+    return found
+
+
+def ask(completer: Completer, place: dict[str, Any], typed: int) -> dict[str, Any]:
+    """The rank of the name that stood there; 0 if it is not among the first."""
+    word = place["name"][:typed]
+    began = time.perf_counter()
+    try:
+        found = completer.complete(place["text"] + word, place["line"], len(place["before"]) + len(word) + 1, TOP)
+    except RarenameError:
+        return {"typed": typed, "role": place["role"], "rank": 0, "is_answered": False, "seconds": 0.0}
+    names = [each.name for each in found]
+    rank = names.index(place["name"]) + 1 if place["name"] in names else 0
+    seconds = time.perf_counter() - began
+    return {"typed": typed, "role": place["role"], "rank": rank, "is_answered": True, "seconds": seconds}
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for typed in sorted({row["typed"] for row in rows}):
+        for role in (*ROLES.values(), "both"):
+            chosen = [row for row in rows if row["typed"] == typed and role in (row["role"], "both")]
+            ranks = [row["rank"] for row in chosen]
+            if not chosen:
+                continue
+            result[f"{role}, {typed} letters typed"] = {
+                "number": len(chosen),
+                "answered": sum(row["is_answered"] for row in chosen) / len(chosen),
+                "mrr": sum(1 / rank for rank in ranks if rank) / len(chosen),
+                "first": sum(rank == 1 for rank in ranks) / len(chosen),
+                "among_five": sum(0 < rank <= 5 for rank in ranks) / len(chosen),
+                "median_milliseconds": 1000 * statistics.median(row["seconds"] for row in chosen),
+            }
+    return result
+
+
+if __name__ == "__main__":
+    main()
