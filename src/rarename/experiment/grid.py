@@ -133,8 +133,7 @@ def _cells(content: dict[str, Any]) -> list[Cell]:
             raise UsageError(f"grid has {grid!r}; expected [[grid]] with settings below it")
         for choice in _choices(grid):
             cell, experiment = _cell(content["task"], content.get("preset", "small"), shared, choice)
-            if known.get(cell.name, experiment) != experiment:
-                raise UsageError(f"two cells with other settings are called {cell.name}; name what they differ in")
+            assert known.get(cell.name, experiment) == experiment, "a name tells all that a grid names"
             if experiment not in known.values():
                 cells.append(cell)
                 known[cell.name] = experiment
@@ -148,6 +147,8 @@ def _choices(grid: dict[str, Any]) -> list[dict[str, Any]]:
         if "." not in key and key not in SHORT and key != "preset":
             known = f"{', '.join(SHORT)}, preset, or any setting with a dot, such as model.layers"
             raise UsageError(f"no key {key!r} of a grid; choose one of {known}")
+        if key in SHORT and SHORT[key] != key and SHORT[key] in lists:
+            raise UsageError(f"a grid has both {key} and {SHORT[key]}, which are the same")
         if not values:
             raise UsageError(f"{key} of a grid is an empty list")
     return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]

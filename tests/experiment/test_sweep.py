@@ -1,0 +1,585 @@
+"""Sweeps: every cell once, whatever happens in between, and no result of anything else."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rarename.cli.main import main
+from rarename.errors import RunError, UsageError
+from rarename.evaluation.results import read_results
+from rarename.experiment import embeddings
+from rarename.experiment import sweep as sweeps
+from rarename.experiment.grid import read
+from rarename.experiment.run import evaluate, train
+from rarename.experiment.sweep import Sweep
+
+ROOT = Path(__file__).parents[2]
+
+HEAD = """
+title = "Tiny"
+shows = "nothing"
+task = "{task}"
+preset = "tiny"
+corpus = "corpora/ten"
+
+[settings]
+model.width = 16
+model.layers = 1
+model.heads = 2
+model.inner_width = 16
+training.batch_nodes = 1000
+training.validation_snippets = 20
+training.save_every = 0.0
+"""
+
+MISUSE = (
+    HEAD.format(task="misuse")
+    + """
+training.epochs = 0.4
+training.validate_every = 200
+encoding.placeholders = 80
+task.max_nodes = 80
+
+[[grid]]
+strategy = ["ordered", "standard"]
+vocabulary_size = 40
+seed = 0
+
+[[grid]]
+strategy = "full"
+"""
+)
+
+COMPLETION = (
+    HEAD.format(task="completion")
+    + """
+training.epochs = 0.05
+training.validate_every = 10
+encoding.placeholders = 50
+task.window = 50
+task.stride = 50
+
+[[grid]]
+strategy = "standard"
+pointer = true
+vocabulary_size = 40
+
+[embeddings]
+"""
+)
+
+
+class InProcess(Sweep):
+    """Does what the commands do in this process: torch need not be imported again for each of them."""
+
+    def _command(self, job, lock, words, more=()):
+        if words[0] == "evaluate":
+            return json.dumps(evaluate(job.run))
+        outcome = train(
+            job.wanted,
+            job.run,
+            resume=bool(more),
+            tell=lambda told: self._hear(job, json.dumps(told)),
+            is_interrupted=lambda: bool(self.stopped),
+        )
+        if not outcome:
+            raise sweeps._Stopped
+        return ""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    monkeypatch.setattr("rarename.experiment.sweep.Sweep", InProcess)
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """Nothing may be trained or measured."""
+
+    def command(*arguments):
+        raise AssertionError("a command was run")
+
+    monkeypatch.setattr(Sweep, "_command", command)
+
+
+class Place:
+    """A folder with an experiment file, runs and results."""
+
+    def __init__(self, folder: Path, corpus: Path) -> None:
+        self.folder, self.corpus = folder, corpus
+
+    def words(self, *more: str, name: str = "tiny") -> list[str]:
+        folders = ["--runs", str(self.folder / "runs"), "--results", str(self.folder / "results")]
+        corpus = [] if "--corpus" in more else ["--corpus", str(self.corpus)]
+        return ["sweep", str(self.folder / f"{name}.toml"), *corpus, *folders, "--threads", "1", *more]
+
+    def sweep(self, *more: str, name: str = "tiny") -> int:
+        return main(self.words(*more, name=name))
+
+    def run(self, cell: str, name: str = "tiny") -> Path:
+        return self.folder / "runs" / name / cell
+
+    def result(self, cell: str, name: str = "tiny") -> Path:
+        return self.folder / "results" / name / f"{cell}.json"
+
+    def content(self, cell: str) -> dict:
+        """A result, without the time that it took."""
+        content = json.loads(self.result(cell).read_text())
+        del content["seconds"]
+        for point in content["curve"]:
+            del point["seconds"]
+        return content
+
+
+@pytest.fixture(scope="module")
+def finished(corpus_folder, tmp_path_factory):
+    """A sweep that is done. Tests that change it must copy it first."""
+    place = Place(tmp_path_factory.mktemp("sweep"), corpus_folder)
+    (place.folder / "tiny.toml").write_text(MISUSE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rarename.experiment.sweep.Sweep", InProcess)
+        assert place.sweep("--jobs", "2") == 0
+    return place
+
+
+@pytest.fixture
+def place(finished, tmp_path):
+    """A copy of it."""
+    return Place(Path(shutil.copytree(finished.folder, tmp_path / "copy")), finished.corpus)
+
+
+def plan(tmp_path, text):
+    (tmp_path / "some-name.toml").write_text(text)
+    return read(tmp_path / "some-name.toml")
+
+
+# --- experiment files -----------------------------------------------------------------------------------------
+
+BASE = 'title = "T"\ntask = "completion"\ncorpus = "c"\n'
+
+
+def test_a_grid_is_the_product_of_its_lists(tmp_path):
+    text = BASE + '[[grid]]\nstrategy = ["ordered", "standard"]\nvocabulary_size = [20, 100]\nseed = [0, 1]\n'
+    cells = plan(tmp_path, text).cells
+    assert [cell.name for cell in cells] == [
+        f"{strategy}-{size}-{seed}" for strategy in ("ordered", "standard") for size in (20, 100) for seed in (0, 1)
+    ]
+    expected = {"encoding.strategy": "standard", "encoding.vocabulary_size": 100, "seed": 1}
+    assert cells[-1].settings == expected
+
+
+@pytest.mark.parametrize(
+    ("grid", "name"),
+    [
+        ('strategy = "standard"\npointer = true\nvocabulary_size = 1000', "standard-pointer-1000-0"),
+        ('strategy = "randomized"\nvocabulary_size = 1000\nplaceholders = 2000', "randomized-1000-an2000-0"),
+        ('strategy = "full"', "full-0"),
+        ('strategy = "full"\nvocabulary_size = 100', "full-100-0"),
+        ("seed = 7\nmodel.layers = 2", "ordered-7-model.layers=2"),
+        ('preset = "tiny"\ntraining.schedule = "cosine"', "ordered-tiny-0-training.schedule=cosine"),
+    ],
+)
+def test_names_of_cells(tmp_path, grid, name):
+    assert [cell.name for cell in plan(tmp_path, f"{BASE}[[grid]]\n{grid}\n").cells] == [name]
+
+
+def test_full_anonymization_keeps_no_name(tmp_path):
+    asked = plan(tmp_path, BASE + '[[grid]]\nstrategy = "full"\n')
+    assert asked.experiment(asked.cells[0], "c").encoding.vocabulary_size == 0
+
+
+def test_equal_cells_stand_there_once(tmp_path):
+    grids = "[[grid]]\nvocabulary_size = [10, 20]\n[[grid]]\nvocabulary_size = [20, 30]\nplaceholders = 500\n"
+    names = [cell.name for cell in plan(tmp_path, BASE + grids).cells]
+    assert names == ["ordered-10-0", "ordered-20-0", "ordered-30-an500-0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "colour = 1\n",
+            "no key 'colour'; choose one of title, shows, task, preset, corpus, runs, settings, grid, emb",
+        ),
+        ("[[grid]]\nsize = 1\n", "no key 'size' of a grid; choose one of strategy, vocabulary_size, .* model.layers"),
+        ("[[grid]]\npointer = true\ntask.has_pointer = true\n", "a grid has both pointer and task.has_pointer, which"),
+        ("[[grid]]\nseed = []\n", "seed of a grid is an empty list"),
+        ("[[grid]]\nmodel.widht = 1\n", "no setting 'model.widht'; choose one of model.width"),
+        ('[[grid]]\nstrategy = "sorted"\n', "no strategy 'sorted'; choose one of standard, ordered"),
+        ('[[grid]]\npreset = "huge"\n', "no preset of completion 'huge'; choose one of"),
+        ('[[grid]]\nmodel.width = "wide"\n', "model.width is 'wide'; expected int"),
+        ("", "it has no grid"),
+        ("grid = 3\n", "grid is 3; expected list"),
+        ("grid = [3]\n", r"grid has 3; expected \[\[grid\]\]"),
+        ('runs = "../x"\n[[grid]]\nseed = 0\n', "'../x' is no name of an experiment; use letters"),
+        ("[[grid]]\nseed = 0\n[embeddings]\nmetric = 1\n", r"\[embeddings\] has no settings, but metric is given"),
+        ("[[grid]]\nseed = 0\n[[grid]]\nseed = 0\n[[grid]\n", "cannot be read: "),
+    ],
+)
+def test_what_is_wrong_in_an_experiment_file_is_said(tmp_path, text, message):
+    with pytest.raises(UsageError, match=message):
+        plan(tmp_path, BASE + text)
+
+
+EXPERIMENTS = sorted((ROOT / "experiments").rglob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_our_experiment_files_can_be_read(path):
+    ours = read(path)
+    assert ours.title
+    assert ours.shows
+    assert ("paper" in path.parts) == ours.name.endswith("-paper")
+    assert {cell.preset for cell in ours.cells} == {"paper" if "paper" in path.parts else "small"}
+    if ours.runs != ours.name:
+        other = read(path.with_name(f"{ours.runs}.toml"))
+        theirs = {cell.name: other.experiment(cell, other.corpus) for cell in other.cells}
+        shared = [cell for cell in ours.cells if cell.name in theirs]
+        assert shared
+        assert all(ours.experiment(cell, ours.corpus) == theirs[cell.name] for cell in shared)
+
+
+def test_our_experiments_have_names_of_their_own():
+    assert len({path.stem for path in EXPERIMENTS}) == len(EXPERIMENTS) > 10
+
+
+# --- a sweep ----------------------------------------------------------------------------------------------------
+
+
+def test_every_cell_has_a_result(finished):
+    found, left_out = read_results(finished.folder / "results")
+    assert not left_out
+    assert {result.cell for result in found} == {"ordered-40-0", "standard-40-0", "full-0"}
+    result = next(result for result in found if result.cell == "ordered-40-0")
+    assert (result.experiment, result.task, result.language, result.preset) == ("tiny", "misuse", "python", "tiny")
+    assert (result.strategy, result.vocabulary_size, result.placeholders, result.seed) == ("ordered", 40, 80, 0)
+    assert result.settings["training.epochs"] == 0.4
+    assert result.settings["corpus"] == "corpora/ten"
+    assert result.corpus["name"] == "ten"
+    assert result.corpus["projects"] == 10
+    assert result.code["recipe"] == 1
+    assert result.split == "test"
+    assert [sorted(point) for point in result.curve] == [["examples", "loss", "seconds", "validation"]] * 3
+    assert result.examples == result.curve[-1]["examples"]
+    assert result.scores == json.loads(json.dumps(evaluate(finished.run("ordered-40-0"))))
+
+
+def test_a_result_has_the_commands_and_no_path_of_this_machine(finished):
+    text = finished.result("ordered-40-0").read_text()
+    assert str(finished.folder) not in text
+    assert str(finished.corpus) not in text
+    training, measuring = json.loads(text)["commands"]
+    assert training.startswith(
+        "rarename train misuse --corpus corpora/ten --run runs/tiny/ordered-40-0 --preset tiny --strategy ordered "
+        "--vocabulary-size 40 --set encoding.placeholders=80 --seed 0 --set model.width=16 "
+    )
+    assert "--set training.epochs=0.4 " in training
+    assert measuring == "rarename evaluate runs/tiny/ordered-40-0 --split test --threads 1"
+
+
+def test_what_is_done_is_not_done_again(place, idle, capfd):
+    before = {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
+    assert place.sweep() == 0
+    assert before == {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
+    out, err = capfd.readouterr()
+    assert err == "rarename sweep: 3 of 3 cells are done\n"
+    assert [line.split("  ")[0] for line in out.splitlines()] == ["ordered-40-0", "standard-40-0", "full-0"]
+
+
+def test_only_some_cells(place, in_process, capfd):
+    for cell in ("ordered-40-0", "full-0"):
+        place.result(cell).unlink()
+    assert place.sweep("--only", "f*", "--only", "standard-40-0", "--format", "json") == 0
+    assert place.result("full-0").exists()
+    assert not place.result("ordered-40-0").exists()
+    out, err = capfd.readouterr()
+    assert [cell["state"] for cell in json.loads(out)["cells"]] == ["done", "done"]
+    assert "full-0: begun, trained already\n" in err
+    assert place.sweep("--only", "x*") == 2
+    message = "rarename sweep: no cell of tiny fits 'x*'; there are ordered-40-0, standard-40-0, full-0\n"
+    assert capfd.readouterr().err == message
+
+
+def test_the_list_tells_how_far_each_cell_is(place, idle, capfd):
+    place.result("standard-40-0").unlink()
+    place.result("full-0").unlink()
+    shutil.rmtree(place.run("full-0"))
+    (place.folder / "tiny.toml").write_text(MISUSE.replace('strategy = "full"', 'strategy = "full"\nseed = [0, 1]'))
+    shutil.copytree(place.run("standard-40-0"), place.run("full-1"))
+    assert place.sweep("--list") == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].startswith("ordered-40-0   done, joint ")
+    assert lines[1:3] == ["standard-40-0  run finished", "full-0         not begun"]
+    assert lines[3].startswith("full-1         stale: seed (0, not 1), encoding.vocabulary_size (40, not 0), ")
+    assert place.sweep("--list", "--format", "json", "--only", "st*") == 0
+    cell = json.loads(capfd.readouterr().out)["cells"][0]
+    assert (cell["state"], cell["examples"] >= cell["total_examples"] > 300) == ("run finished", True)
+
+
+def test_the_time_is_up(place, in_process, capfd):
+    place.result("full-0").unlink()
+    assert place.sweep("--time-limit", "0") == 2
+    message = "rarename sweep: 2 of 3 cells are done; the time is up, the same command goes on\n"
+    assert capfd.readouterr().err == message
+    assert not place.result("full-0").exists()
+    shutil.rmtree(place.run("full-0"))
+    assert place.sweep("--time-limit", "0.000001") == 2
+    assert "full-0" in capfd.readouterr().err
+    assert not place.result("full-0").exists()
+    assert place.sweep() == 0
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+DAMAGES = {
+    "weights": (lambda run: cut(run / "weights.safetensors"), r"weights\.safetensors is damaged: "),
+    "no weights": (lambda run: (run / "weights.safetensors").unlink(), r"weights\.safetensors is missing"),
+    "state": (lambda run: cut(run / "state.safetensors"), r"state\.safetensors is damaged: "),
+    "other state": (
+        lambda run: shutil.copy(run / "weights.safetensors", run / "state.safetensors"),
+        r"state\.safetensors does not say how far training is",
+    ),
+    "setting": (lambda run: cut(run / "experiment.toml"), r"experiment\.toml "),
+    "no setting": (lambda run: (run / "experiment.toml").unlink(), r"it has no experiment\.toml"),
+    "encoding": (lambda run: cut(run / "encoding.json"), r"encoding\.json is not an encoding"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_run_is_found(place, capfd, damage):
+    change, message = DAMAGES[damage]
+    place.result("full-0").unlink()
+    change(place.run("full-0"))
+    assert place.sweep("--list", "--only", "full-0") == 0
+    assert re.match(rf"full-0  damaged: .*{message}", capfd.readouterr().out)
+
+
+@pytest.mark.parametrize("damage", ["weights", "state"])
+def test_a_damaged_run_is_made_again(finished, place, in_process, capfd, damage):
+    change, message = DAMAGES[damage]
+    place.result("full-0").unlink()
+    change(place.run("full-0"))
+    assert place.sweep() == 0
+    words = rf"full-0: its run is damaged, and is made again: .*{message}.*\(now full-0\.damaged-1\)"
+    assert re.search(words, capfd.readouterr().err)
+    assert place.run("full-0.damaged-1").is_dir()
+    assert place.content("full-0") == finished.content("full-0")
+
+
+@pytest.mark.parametrize("content", ['{"format": "rarename-result"', "[]"])
+def test_a_damaged_result_is_found_and_made_again(finished, place, in_process, capfd, content):
+    place.result("full-0").write_text(content)
+    assert place.sweep() == 0
+    assert "full-0: its result is damaged, and is made again: it cannot be read: " in capfd.readouterr().err
+    assert place.content("full-0") == finished.content("full-0")
+    assert place.result("full-0").with_name("full-0.json.damaged-1").read_text() == content
+    assert len(read_results(place.folder / "results")[0]) == 3
+
+
+def test_a_result_of_other_settings_is_never_kept(place, in_process, capfd):
+    (place.folder / "tiny.toml").write_text(MISUSE.replace("epochs = 0.4", "epochs = 0.1"))
+    assert place.sweep("--list", "--only", "full-0") == 0
+    assert capfd.readouterr().out == "full-0  stale: training.epochs (0.4, not 0.1)\n"
+    assert place.sweep("--only", "full-0") == 0
+    said = capfd.readouterr().err
+    unlike = "training.epochs (0.4, not 0.1)"
+    assert f"full-0: its result is stale, and is made again: {unlike} (now full-0.json.stale-1)\n" in said
+    assert f"full-0: its run is of other settings, and is made again: {unlike} (now full-0.damaged-1)\n" in said
+    assert place.content("full-0")["settings"]["training.epochs"] == 0.1
+
+
+def test_a_result_of_another_recipe_or_corpus_is_stale(place, capfd):
+    for cell, old, new in (("full-0", '"recipe": 1', '"recipe": 0'), ("ordered-40-0", '"digest": "', '"digest": "x')):
+        path = place.result(cell)
+        path.write_text(path.read_text().replace(old, new))
+    assert place.sweep("--list") == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].startswith("ordered-40-0   stale: corpus digest (x")
+    assert lines[2] == "full-0         stale: recipe (0, not 1)"
+
+
+def test_the_corpus_may_lie_elsewhere(finished, place, in_process, tmp_path, capfd):
+    shutil.copytree(place.corpus, tmp_path / "elsewhere" / "ten")
+    place.result("full-0").unlink()
+    assert place.sweep("--corpus", str(tmp_path / "elsewhere" / "ten")) == 0
+    assert "full-0: begun, trained already\n" in capfd.readouterr().err
+    assert place.content("full-0") == finished.content("full-0")
+
+
+def test_a_cell_that_fails_again_does_not_stop_the_others(place, monkeypatch, capfd):
+    class Failing(InProcess):
+        def _command(self, job, lock, words, more=()):
+            if job.name == "ordered-40-0":
+                raise RunError("the sky fell")
+            return super()._command(job, lock, words, more)
+
+    monkeypatch.setattr("rarename.experiment.sweep.Sweep", Failing)
+    for cell in ("ordered-40-0", "full-0"):
+        place.result(cell).unlink()
+    assert place.sweep() == 2
+    out, err = capfd.readouterr()
+    assert "ordered-40-0: failed, and is tried once more: the sky fell\n" in err
+    assert "ordered-40-0: failed: the sky fell\n" in err
+    assert err.endswith("rarename sweep: 2 of 3 cells are done, 1 failed\n")
+    assert "ordered-40-0  failed: the sky fell\n" in out
+    assert place.result("full-0").exists()
+
+
+def test_two_sweeps_do_not_meet(place, in_process, capfd):
+    """Another sweep holds a cell: ours does the other one, waits, and takes over what is left."""
+    for cell in ("ordered-40-0", "full-0"):
+        place.result(cell).unlink()
+    with (place.folder / "runs" / "tiny" / ".ordered-40-0.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ours = Sweep(
+            read(place.folder / "tiny.toml"),
+            corpus=str(place.corpus),
+            runs=place.folder / "runs",
+            results=place.folder / "results",
+        )
+        ours.__class__ = InProcess
+        outcomes = {}
+        thread = threading.Thread(target=lambda: outcomes.update(ours.run(ours.chosen([]))))
+        thread.start()
+        wait_for(place.result("full-0").exists)
+        assert not place.result("ordered-40-0").exists()
+        assert thread.is_alive()
+    thread.join()
+    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+
+
+def test_a_run_of_another_experiment_is_used_but_never_moved(place, in_process, capfd):
+    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
+    (place.folder / "other.toml").write_text(shared)
+    assert place.sweep("--only", "full-0", name="other") == 0
+    assert "full-0: begun, trained already\n" in capfd.readouterr().err
+    assert json.loads(place.result("full-0", "other").read_text())["experiment"] == "other"
+    assert "--run runs/tiny/full-0 " in place.result("full-0", "other").read_text()
+    (place.folder / "other.toml").write_text(shared.replace("epochs = 0.4", "epochs = 0.1"))
+    assert place.sweep("--only", "full-0", name="other") == 2
+    assert "a run of tiny, has other settings: training.epochs (0.4, not 0.1); let the" in capfd.readouterr().err
+    assert place.run("full-0").exists()
+
+
+def test_completion_with_a_pointer_and_its_embeddings(corpus_folder, tmp_path, in_process, capfd):
+    pytest.importorskip("sklearn")
+    place = Place(tmp_path, corpus_folder)
+    (tmp_path / "tiny.toml").write_text(COMPLETION)
+    assert place.sweep() == 0
+    (result,), left_out = read_results(tmp_path / "results")
+    assert not left_out
+    assert (result.cell, result.task, result.pointer) == ("standard-pointer-40-0", "completion", True)
+    assert "--pointer" in result.commands[0]
+    assert result.scores["num_values"] > 100
+    points = result.embeddings["points"]
+    assert [point[2] for point in points] == ["vocabulary"] * 40 + ["placeholder"] * 50
+    assert points[40][3] == "VAR1"
+    assert all(round(x, 3) == x and round(y, 3) == y for x, y, _, _ in points)
+    cosine = result.embeddings["cosine"]
+    assert sorted(cosine) == ["between", "within_placeholders", "within_vocabulary"]
+    # Weights that were drawn at random and hardly trained point nowhere.
+    assert all(-1 <= value <= 1 for value in cosine.values())
+    assert embeddings.look_at_embeddings(place.run(result.cell)) == result.embeddings
+    content = json.loads(place.result(result.cell).read_text())
+    del content["embeddings"]
+    place.result(result.cell).write_text(json.dumps(content))
+    assert place.sweep("--list") == 0
+    assert capfd.readouterr().out.endswith("standard-pointer-40-0  stale: embeddings (none)\n")
+
+
+def test_few_embeddings_have_places_too():
+    assert embeddings.in_two_dimensions(np.eye(2)).tolist() == [[0, 0], [0, 0]]
+    assert np.isfinite(embeddings.in_two_dimensions(np.eye(4))).all()
+
+
+def test_embeddings_need_a_package(corpus_folder, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("rarename.experiment.embeddings.find_spec", lambda name: None)
+    place = Place(tmp_path, corpus_folder)
+    (tmp_path / "tiny.toml").write_text(COMPLETION)
+    assert place.sweep() == 2
+    message = "rarename sweep: embeddings need the package scikit-learn; install it with rarename[report]\n"
+    assert capfd.readouterr().err == message
+
+
+# --- processes --------------------------------------------------------------------------------------------------
+
+
+def wait_for(is_so, seconds=120.0):
+    give_up = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
+def is_locked(path):
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.slow
+def test_interrupted_and_killed_it_ends_in_the_same_result(finished, tmp_path):
+    place = Place(tmp_path, finished.corpus)
+    (tmp_path / "tiny.toml").write_text(MISUSE)
+    words = [sys.executable, "-m", "rarename", *place.words("--only", "full-0")]
+    state = place.run("full-0") / "state.safetensors"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+    with subprocess.Popen(words, **pipes) as process:
+        wait_for(state.exists)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "full-0: stopped; the same command goes on\n" in said
+    assert said.endswith("rarename sweep: 0 of 1 cells are done; interrupted, the same command goes on\n")
+
+    saved = state.stat().st_mtime_ns
+    with subprocess.Popen(words, **pipes) as process:
+        wait_for(lambda: state.stat().st_mtime_ns != saved)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    # The training has ended as well: nobody holds the lock that it inherited.
+    wait_for(lambda: not is_locked(place.folder / "runs" / "tiny" / ".full-0.lock"), 60)
+
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "full-0: begun, goes on at " in done.stderr
+    assert place.content("full-0") == finished.content("full-0")
+    assert not list(place.run("full-0").glob(".*"))
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_is_quoted(finished, tmp_path, capfd, monkeypatch):
+    place = Place(tmp_path, finished.corpus)
+    (tmp_path / "tiny.toml").write_text(MISUSE.replace("vocabulary_size = 40", "vocabulary_size = 10000000"))
+    monkeypatch.setattr("rarename.experiment.sweep.ATTEMPTS", 1)
+    assert place.sweep("--only", "ordered-*") == 2
+    said = capfd.readouterr().err
+    assert (
+        "failed: `rarename train` ended with exit code 2; rarename train: encoding.vocabulary_size is 10000000" in said
+    )
