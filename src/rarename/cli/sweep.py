@@ -16,6 +16,8 @@ from rarename.cli.train import SHOWN
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from rarename.experiment.cell import Look
     from rarename.experiment.sweep import Event, Job, Outcome, Sweep
 
@@ -182,8 +184,10 @@ class _Shown:
         time_left = "" if left is None else f", about {_time(left)} left"
         return f"[{self._sweep.num_done} of {self._total} done{time_left}]"
 
-    def _render(self) -> str:
-        return "\n".join([*(f"{cell}: {line}" for cell, line in list(self._lines.items())), self._overall()])
+    def _render(self) -> "Text":
+        from rich.text import Text
+
+        return Text("\n".join([*(f"{cell}: {line}" for cell, line in list(self._lines.items())), self._overall()]))
 
 
 def _best(scores: dict[str, Any]) -> dict[str, float]:
