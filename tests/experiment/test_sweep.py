@@ -263,6 +263,18 @@ def test_our_experiments_have_names_of_their_own():
     assert len({path.stem for path in EXPERIMENTS}) == len(EXPERIMENTS) > 10
 
 
+def test_the_page_counts_their_cells():
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[`([\w-]+)`\].* \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    plans = {path.stem: read(path) for path in EXPERIMENTS if "paper" not in path.parts}
+    assert {name for name, _, _ in rows} == set(plans)
+    for name, num_cells, num_trained in rows:
+        ours = plans[name]
+        others = {cell.name for cell in plans[ours.runs].cells} if ours.runs != name else set()
+        names = {cell.name for cell in ours.cells}
+        assert (len(names), len(names - others)) == (int(num_cells), int(num_trained)), name
+
+
 # --- a sweep ----------------------------------------------------------------------------------------------------
 
 
