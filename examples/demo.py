@@ -11,6 +11,11 @@ from typing import Any
 
 EXAMPLE = "examples/manifests.py"
 MISUSED = "examples/misused.py"
+UNFINISHED = """def copy_lines(source_path, target_path, wanted_prefix):
+    with open(source_path) as source_file, open(target_path, "w") as target_file:
+        for source_line in source_file:
+            if source_line.startswith(wanted_prefix):
+                target_file.write("""
 STRATEGIES = ("ordered", "standard")
 VOCABULARY_SIZE = 50
 
@@ -48,6 +53,14 @@ def main(folder: Path) -> None:
 
     say("The most suspicious place of every function, however little suspicious it is (the last one has no mistake):")
     rarename("check", MISUSED, "--min-confidence", 0, may_find=True)
+
+    say("Completion: what belongs at the end of this unfinished file? Rare names are suggested by their own name:")
+    unfinished = folder / "unfinished.py"
+    unfinished.write_text(UNFINISHED)
+    show("cat", unfinished)
+    print()
+    lines = UNFINISHED.split("\n")
+    rarename("complete", unfinished, "--line", len(lines), "--column", len(lines[-1]) + 1, "--top", 5)
 
 
 def compare(corpus: Path, runs: Path) -> None:

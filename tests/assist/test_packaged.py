@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from rarename.assist import Checker, load_model, packaged
+from rarename.assist import Checker, Completer, load_model, packaged
 from rarename.assist.files import CHECKED
 
 MEGABYTE = 1_000_000
@@ -47,3 +47,28 @@ def test_mistakes_in_javascript_are_found(text, name, suggestion):
     (finding,) = Checker.load().check(text, "javascript")
     assert (finding.name, finding.suggestion) == (name, suggestion)
     assert text[finding.column - 1 :].startswith(name)
+
+
+@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+def test_a_model_for_completion_is_inside_the_package(language):
+    folder = packaged(language, "completion")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 12 * MEGABYTE
+    card = (folder / "README.md").read_text()
+    assert "rarename train completion" in card
+    assert "/tmp" not in (folder / "experiment.toml").read_text()
+    assert Completer.load(language).language.name == language
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("python", "def area(width, height):\n    return width * ", "height"),
+        ("python", "def load(fnm):\n    with open(fnm) as stream:\n        return stream.", "read"),
+        ("javascript", "function area(width, height) {\n  return width * ", "height"),
+        ("javascript", "const wanted = [];\nfor (const item of items) {\n  wanted.", "push"),
+    ],
+)
+def test_obvious_names_are_suggested(language, text, name):
+    lines = text.split("\n")
+    found = Completer.load(language).complete(text, len(lines), len(lines[-1]) + 1, top=3)
+    assert name in [each.name for each in found]
