@@ -113,14 +113,14 @@ PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
             },
         },
         "complete": {
-            "encoding": {"vocabulary_size": 10_000, "placeholders": 500},
+            "encoding": {"vocabulary_size": 5_000, "placeholders": 500},
             "task": {"stride": 500},
             "model": {
-                "width": 128, "layers": 4, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
+                "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
                 "is_causal": True, "is_matching": True, "is_copying": True,
             },
             "training": {
-                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 2.0, "batch_nodes": 2_000,
+                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
                 "validate_every": 8_000, "validation_snippets": 400,
             },
         },

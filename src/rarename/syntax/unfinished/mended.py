@@ -11,6 +11,20 @@ NO_NAME = "no name to complete"
 CALL = "()"
 """What is put behind a name that is a statement by itself: alone it would do nothing, so it is a call."""
 
+_PATIENCE = 200_000
+"""Characters that may be parsed to find out how one statement ends."""
+LONGEST_TAIL = 5_000
+"""Characters of a broken statement that may be kept."""
+
+
+def num_tries(length: int, most: int) -> int:
+    """How many ways to end a statement of some length are tried: at least two, fewer if it is long.
+
+    >>> [num_tries(length, most=16) for length in (100, 50_000, 5_000_000)]
+    [16, 4, 2]
+    """
+    return max(2, min(most, _PATIENCE // max(length, 1)))
+
 
 @dataclass(frozen=True)
 class Place:
@@ -22,11 +36,6 @@ class Place:
     """A name that occurs nowhere in the text; it takes the place of the word."""
     line: int
     """The line of the cursor, from 1."""
-
-    def ends_line(self, comment: str) -> bool:
-        """Whether nothing but a comment follows on the line of the cursor."""
-        rest = self.after.partition("\n")[0].strip()
-        return not rest or rest.startswith(comment)
 
     def nothing(self, where: str) -> ParseError:
         """The error for a place that holds no name."""

@@ -6,6 +6,7 @@ the construct lacks, such as the `: …` of a conditional, the body of a loop or
 the cursor that still do not parse are left out; if that does not help, all that stands outside the function is.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
@@ -14,15 +15,19 @@ from rarename.syntax.javascript.source import ERROR_KIND, IS_NAMED, KIND_NAMES, 
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.javascript.scanning import CLASS, OBJECT, STATEMENTS, SWITCH, Open, Scan
-from rarename.syntax.unfinished.mended import CALL, Mended, Place
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Mended, Place, num_tries
 
 _MOST_ENDINGS = 16
 """Ways to close one statement that are tried."""
 _MOST_TAILS = 24
 """Parts of a broken statement that are tried, the longest first."""
+_MOST_TAIL_ENDINGS = 4
+"""Ways to close each of these parts that are tried."""
 _MOST_REPAIRS = 5
 """How often broken statements above the cursor are looked for and left out."""
 
+_STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
+"""What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
 _STATEMENT_KINDS = frozenset(
     kind
     for kind, name in enumerate(KIND_NAMES)
@@ -36,7 +41,7 @@ def mended(place: Place, language: Language) -> Mended:
     if scan.enclosing:
         raise place.nothing(f"the cursor stands in {scan.enclosing}")
     if place.after.strip():
-        call = CALL if scan.is_bare and place.ends_line("//") else ""
+        call = CALL if scan.is_bare and _STATEMENT_END.match(place.after) else ""
         whole = f"{place.before}{place.name}{call}{place.after}"
         try:
             return Mended(whole, language.parse(whole, False), is_whole=True)
@@ -134,7 +139,7 @@ def _closed(scan: Scan, innermost: int, name: str) -> tuple[int, int, str]:
     """
     level = scan.stack[innermost]
     start = _statement_start(scan, innermost)
-    for ending in islice(_endings(scan, innermost, name), _MOST_ENDINGS):
+    for ending in islice(_endings(scan, innermost, name), num_tries(len(scan.text) - start, _MOST_ENDINGS)):
         if _parses(level, f"{scan.text[start:]}{name}{ending}"):
             return start, start, ending
     tails = [
@@ -144,7 +149,9 @@ def _closed(scan: Scan, innermost: int, name: str) -> tuple[int, int, str]:
     ]
     for depth, index in tails[-_MOST_TAILS:]:
         tail = scan.stack[depth].starts[index]
-        for ending in islice(_closings(scan.stack, depth, index, name), _MOST_ENDINGS):
+        if len(scan.text) - tail > LONGEST_TAIL:
+            continue
+        for ending in islice(_closings(scan.stack, depth, index, name), _MOST_TAIL_ENDINGS):
             if _parses(None, f"{scan.text[tail:]}{name}{ending}"):
                 return start, tail, ending
     return start, len(scan.text), ""

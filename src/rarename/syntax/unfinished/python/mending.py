@@ -17,16 +17,19 @@ from rarename.syntax.language import Language
 from rarename.syntax.python.reading import syntax_tree
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.levels import Level
-from rarename.syntax.unfinished.mended import CALL, Mended, Place
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Mended, Place, num_tries
 from rarename.syntax.unfinished.python.scanning import Line, Scan
 
 _MOST_ENDINGS = 12
 """Ways to close one statement that are tried."""
 _MOST_TAILS = 24
 """Parts of a broken statement that are tried, the longest first."""
+_MOST_TAIL_ENDINGS = 4
+"""Ways to close each of these parts that are tried."""
 _MOST_BLAMED_LINES = 8
 """Lines that are left out one by one, because the parser blames them."""
 
+_LINE_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
 _DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
 
 
@@ -46,7 +49,7 @@ def mended(place: Place, language: Language) -> Mended:
     if scan.enclosing:
         raise place.nothing(f"the cursor stands in {scan.enclosing}")
     if place.after.strip():
-        call = CALL if scan.is_bare and place.ends_line("#") else ""
+        call = CALL if scan.is_bare and _LINE_END.match(place.after) else ""
         whole = f"{place.before}{place.name}{call}{place.after}"
         try:
             return Mended(whole, language.parse(whole, False), is_whole=True)
@@ -117,7 +120,7 @@ def _enclosing_block(lines: Sequence[tuple[Line, str]], at: Line) -> int:
 def _closed_statement(scan: Scan, name: str) -> _Statement | None:
     """The statement with what it lacks behind the cursor; None when nothing helps."""
     text = scan.text[scan.line.start :]
-    for ending in islice(_endings(scan, name), _MOST_ENDINGS):
+    for ending in islice(_endings(scan, name), num_tries(len(text), _MOST_ENDINGS)):
         statement = replace(ending, text=f"{text}{name}{ending.text}")
         if _parses(statement, scan.line.first):
             return statement
@@ -134,7 +137,9 @@ def _tail(scan: Scan, name: str) -> _Statement:
         level = scan.stack[depth]
         levels = [Level("", "", level.tokens[index:]), *scan.stack[depth + 1 :]]
         tail = scan.text[level.starts[index] :]
-        for ending in islice(_closings(levels, name), _MOST_ENDINGS):
+        if len(tail) > LONGEST_TAIL:
+            continue
+        for ending in islice(_closings(levels, name), _MOST_TAIL_ENDINGS):
             statement = _Statement(f"{head}{tail}{name}{ending}")
             if _parses(statement, scan.line.first if head else ""):
                 return statement
