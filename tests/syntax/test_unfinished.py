@@ -1,0 +1,603 @@
+"""What stands before the name at a cursor: by hand, against the finished text, and at every place of a text."""
+
+import random
+import sysconfig
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from rarename.errors import ParseError, UsageError
+from rarename.syntax import JAVASCRIPT, PYTHON, TOKENS, Language, Role
+from rarename.syntax.source import Lines
+from rarename.syntax.unfinished import Cursor, at_cursor
+
+STDLIB = Path(sysconfig.get_paths()["stdlib"])
+PACKAGES = Path(__file__).parents[2] / ".cache" / "acorn" / "node_modules"
+"""Real JavaScript, if the comparison with acorn has downloaded it."""
+MARK = "‸"
+
+
+def look(text: str, language: Language) -> Cursor:
+    """What is known at the mark in a text."""
+    before, after = text.split(MARK)
+    return at_cursor(before + after, language, before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def shown(cursor: Cursor, num_nodes: int) -> str:
+    """The last nodes before the cursor, and the type at it: `Type:value Type > NextType`."""
+    nodes = list(zip(cursor.traversal.types, cursor.traversal.values, strict=True))[-num_nodes:]
+    return " ".join(t if v is None else f"{t}:{v}" for t, v in nodes) + f" > {cursor.next_type}"
+
+
+# Text → the last nodes and the type at the cursor. A bare name is taken for a call: alone it would do nothing.
+PYTHON_CASES = {
+    "‸": "Module Expr Call > NameLoad",
+    "a.b‸": "Expr Call AttributeLoad NameLoad:a > attr",
+    "x = ‸": "Module Assign NameStore:x > NameLoad",
+    "x = a.‸": "NameStore:x AttributeLoad NameLoad:a > attr",
+    "x = y = ‸": "Assign NameStore:x NameStore:y > NameLoad",
+    "x = a + ‸": "NameStore:x BinOpAdd NameLoad:a > NameLoad",
+    "x = a + \\\n  ‸": "NameStore:x BinOpAdd NameLoad:a > NameLoad",
+    "x: ‸": "AnnAssign NameStore:x annotation > NameLoad",
+    "x = *‸": "Assign NameStore:x StarredLoad > NameLoad",
+    "if ‸": "Module If > NameLoad",
+    "if a: ‸": "body Expr Call > NameLoad",
+    "if a: b; ‸": "Expr NameLoad:b Expr Call > NameLoad",
+    "if a:\n‸": "If NameLoad:a body Pass Expr Call > NameLoad",
+    "if a:\n  pass\nelif ‸": "Pass orelse If > NameLoad",
+    "if a:\n  pass\nelse:\n  b = ‸": "orelse Assign NameStore:b > NameLoad",
+    "for ‸": "Module For > NameStore",
+    "for a, ‸": "For TupleStore NameStore:a > NameStore",
+    "for a in ‸": "For NameStore:a > NameLoad",
+    "while a and ‸": "While BoolOpAnd NameLoad:a > NameLoad",
+    "with ‸": "Module With > NameLoad",
+    "with a as ‸": "With NameLoad:a > NameStore",
+    "with a as b, ‸": "NameLoad:a NameStore:b body With > NameLoad",
+    "async def f():\n async with ‸": "body AsyncWith > NameLoad",
+    "async def f():\n async for x in ‸": "AsyncFor NameStore:x > NameLoad",
+    "await ‸": "Expr Await > NameLoad",
+    "def ‸": "Module > FunctionDef",
+    "async def ‸": "Module > AsyncFunctionDef",
+    "def f(‸": "FunctionDef:f arguments args > NameParam",
+    "def f(a: ‸": "NameParam:a annotation > NameLoad",
+    "def f(a, b=‸": "NameParam:a NameParam:b defaults > NameLoad",
+    "def f(a, *‸": "NameParam:a defaults > vararg",
+    "def f() -> ‸": "decorator_list returns > NameLoad",
+    "class ‸": "Module > ClassDef",
+    "class C(‸": "ClassDef:C bases > NameLoad",
+    "class C(B, metaclass=‸": "NameLoad:B keyword:metaclass > NameLoad",
+    "@‸": "body Pass decorator_list > NameLoad",
+    "class C:\n    @a.‸": "decorator_list AttributeLoad NameLoad:a > attr",
+    "import ‸": "Module Import > alias",
+    "import os.‸": "Module Import > alias",
+    "import os as ‸": "Import alias:os > identifier",
+    "from ‸": "Module > ImportFrom",
+    "from .a.‸": "Module > ImportFrom",
+    "from a import ‸": "Module ImportFrom:a > alias",
+    "from a import (b, ‸": "ImportFrom:a alias:b > alias",
+    "lambda ‸": "Lambda arguments args > NameParam",
+    "lambda a: ‸": "NameParam:a defaults > NameLoad",
+    "f(lambda a, ‸": "args NameParam:a > NameParam",
+    "x = a if ‸": "NameStore:x IfExp > NameLoad",
+    "x = a if b else ‸": "IfExp NameLoad:b NameLoad:a > NameLoad",
+    "x = [‸": "NameStore:x ListLoad > NameLoad",
+    "[x for ‸": "NameLoad:x comprehension > NameStore",
+    "[x for y in ‸": "comprehension NameStore:y > NameLoad",
+    "[x for y in z if ‸": "NameStore:y NameLoad:z > NameLoad",
+    "{a: ‸": "Dict NameLoad:a > NameLoad",
+    "{a: b, ‸": "Dict NameLoad:a > NameLoad",
+    "{a, ‸": "Set NameLoad:a > NameLoad",
+    "{**‸": "Dict DoubleStarred > NameLoad",
+    "{a: b for ‸": "NameLoad:a NameLoad:b comprehension > NameStore",
+    "x[‸": "SubscriptLoad NameLoad:x Index > NameLoad",
+    "x[a:‸": "Slice NameLoad:a > NameLoad",
+    "x[a:b, ‸": "Slice NameLoad:a NameLoad:b Index > NameLoad",
+    "f(‸": "Expr Call NameLoad:f > NameLoad",
+    "f(a=‸": "NameLoad:f keyword:a > NameLoad",
+    "f(a=1, ‸": "keyword:a Num:1 > keyword",
+    "f(*‸": "Call NameLoad:f > NameLoad",
+    "(x := ‸": "NamedExpr NameStore:x > NameLoad",
+    "return ‸": "Module Return > NameLoad",
+    "raise E from ‸": "Raise NameLoad:E > NameLoad",
+    "assert a, ‸": "Assert NameLoad:a > NameLoad",
+    "del ‸": "Module Delete > NameDel",
+    "global ‸": "Module Global > identifier",
+    "yield ‸": "Expr Yield > NameLoad",
+    "match ‸": "Module Match > NameLoad",
+    "match x:\n  case ‸": "cases match_case MatchAs > NameStore",
+    "match x:\n  case C(a=‸": "NameLoad:C keyword:a MatchAs > NameStore",
+    "match.‸": "Expr Call AttributeLoad NameLoad:match > attr",
+    "try:\n  x = ‸": "TryExcept body Assign NameStore:x > NameLoad",
+    "try: ‸": "TryExcept body Expr Call > NameLoad",
+    "try:\n  pass\nexcept ‸": "handlers ExceptHandler type > NameLoad",
+    "try:\n  pass\nexcept E as ‸": "type NameLoad:E name > NameStore",
+    "try:\n  pass\nfinally:\n  return ‸": "finalbody Return > NameLoad",
+    "f'{‸": "JoinedStr FormattedValue > NameLoad",
+    "f'{x!r:>{‸": "JoinedStr Str:> FormattedValue > NameLoad",
+    "f'''a{{b\n{x.‸": "FormattedValue AttributeLoad NameLoad:x > attr",
+    "x = '''a\n'b''' + ‸": "BinOpAdd Str:a\n'b > NameLoad",
+    # Errors above the cursor.
+    "print 'a'\nx = ‸": "Module Assign NameStore:x > NameLoad",
+    "def f(a):\n  print a\n  return ‸": "defaults body Return > NameLoad",
+    "try:\n  a\nexcept E, e:\n  return ‸": "NameStore:e body Return > NameLoad",
+    "def f(:\n  pass\nx = ‸": "decorator_list Assign NameStore:x > NameLoad",
+    "x = (1,\ndef f():\n  y = ‸": "body Assign NameStore:y > NameLoad",
+    "x = 'a\ny = ‸": "Module Assign NameStore:y > NameLoad",
+    "    x = ‸": "Module Assign NameStore:x > NameLoad",
+    "if a:\n      b\n   c\nx = ‸": "NameLoad:c Assign NameStore:x > NameLoad",
+    "else: ‸": "Module Expr > NameLoad",
+    "x = )\ny = ‸": "Module Assign NameStore:y > NameLoad",
+    # Statements that cannot be closed: what can be read of them is.
+    "print a, b.‸": "NameLoad:a AttributeLoad NameLoad:b > attr",
+    "for x i‸": "Module Expr > NameLoad",
+    "a <> b.‸": "Module Expr AttributeLoad NameLoad:b > attr",
+    # Text behind the cursor tells the shape of the tree.
+    "a.‸b.c = 1\n": "AttributeStore AttributeLoad NameLoad:a > attr",
+    "‸x = 3": "Module Assign > NameStore",
+    "x = fo‸o(1)\n": "NameStore:x Call > NameLoad",
+    "@‸\ndef f(): return 1\n": "Num:1 decorator_list > NameLoad",
+    "x = ‸\ny = )\n": "Assign NameStore:x > NameLoad",
+    # Odd text.
+    "x = 1\r\nif x:\r\n\ty = ‸": "body Assign NameStore:y > NameLoad",
+    "\fx = ‸": "Assign NameStore:x > NameLoad",
+    "größe = ‸": "Assign NameStore:größe > NameLoad",
+    "x = 'a\0b'\ny = ‸": "Assign NameStore:y > NameLoad",
+    "x = '\ud800'\ny = ‸": "Str:? Assign NameStore:y > NameLoad",
+}
+
+JAVASCRIPT_CASES = {
+    "‸": "Program ExpressionStatement CallExpression > Identifier",
+    "a.b‸": "ExpressionStatement CallExpression MemberExpression Identifier:a > Property",
+    "x = a?.‸": "ChainExpression MemberExpression Identifier:a > Property",
+    "x = ‸": "AssignmentExpression Identifier:x > Identifier",
+    "var x = ‸": "VariableDeclaration VariableDeclarator:x > Identifier",
+    "let ‸": "Program VariableDeclaration > VariableDeclarator",
+    "const {a, ‸": "ObjectPattern Property:a Identifier:a > Property",
+    "const {a: ‸": "ObjectPattern Property:a > Identifier",
+    "const [a, ‸": "ArrayPattern Identifier:a > Identifier",
+    "({a, b = ‸": "Property:a Identifier:a Property:b AssignmentPattern Identifier:b > Identifier",
+    "if (‸": "Program IfStatement > Identifier",
+    "if (a) {\n} else if (‸": "Identifier:a BlockStatement IfStatement > Identifier",
+    "if (a) b;else (0, c.‸": "SequenceExpression LiteralNumber:0 MemberExpression Identifier:c > Property",
+    "for (‸": "Program ForStatement > Identifier",
+    "for (const ‸": "ForOfStatement VariableDeclaration > VariableDeclarator",
+    "for (const x of ‸": "VariableDeclaration VariableDeclarator:x > Identifier",
+    "for (var i = 0; ‸": "VariableDeclarator:i LiteralNumber:0 > Identifier",
+    "for (var i = 0; i < n; ‸": "BinaryExpression:< Identifier:i Identifier:n > Identifier",
+    "for await (const x of ‸": "ForOfStatement VariableDeclaration VariableDeclarator:x > Identifier",
+    "while (‸": "Program WhileStatement > Identifier",
+    "do { x = ‸": "DoWhileStatement BlockStatement ExpressionStatement AssignmentExpression Identifier:x > Identifier",
+    "do { x } while (‸": "ExpressionStatement Identifier:x > Identifier",
+    "switch (‸": "Program SwitchStatement > Identifier",
+    "switch (x) { case ‸": "SwitchStatement Identifier:x SwitchCase > Identifier",
+    "switch (x) { case 1: return ‸": "LiteralNumber:1 BlockStatement ReturnStatement > Identifier",
+    "try { return ‸": "TryStatement BlockStatement ReturnStatement > Identifier",
+    "try { } catch (‸": "TryStatement BlockStatement CatchClause > Identifier",
+    "try { } catch (e) { throw ‸": "CatchClause Identifier:e BlockStatement ThrowStatement > Identifier",
+    "p.then(f)\n  .catch(‸": "Identifier:f Property:catch > Identifier",
+    "function ‸": "Program FunctionDeclaration > Identifier",
+    "function f(a, b = ‸": "Identifier:a AssignmentPattern Identifier:b > Identifier",
+    "function f({a, ‸": "ObjectPattern Property:a Identifier:a > Property",
+    "x = a => ‸": "ArrowFunctionExpression Identifier:a > Identifier",
+    "f(async () => { await ‸": "BlockStatement ExpressionStatement AwaitExpression > Identifier",
+    "function* f() { yield ‸": "BlockStatement ExpressionStatement YieldExpression > Identifier",
+    "f(function (a) {\n  g(‸": "ExpressionStatement CallExpression Identifier:g > Identifier",
+    "(function () { return ‸": "ExpressionStatement CallExpression FunctionExpression BlockStatement ReturnStatement"
+    " > Identifier",
+    "class ‸": "Program ClassDeclaration > Identifier",
+    "class A extends ‸": "ClassDeclaration Identifier:A > Identifier",
+    "class A { ‸": "Identifier:A ClassBody > MethodDefinition",
+    "class A { get ‸": "Identifier:A ClassBody > MethodDefinition",
+    "class A { m(‸": "MethodDefinition:m FunctionExpression > Identifier",
+    "class A { m() { return this.‸": "ReturnStatement MemberExpression ThisExpression > Property",
+    "class A { x = ‸": "ClassBody PropertyDefinition:x > Identifier",
+    "x = this.#‸": "MemberExpression ThisExpression > PrivateIdentifier",
+    "import ‸": "ImportDeclaration ImportDefaultSpecifier > Identifier",
+    "import { a, ‸": "ImportSpecifier Identifier:a ImportSpecifier > Identifier",
+    "import * as ‸": "ImportDeclaration ImportNamespaceSpecifier > Identifier",
+    "export default ‸": "Program ExportDefaultDeclaration > Identifier",
+    "export { ‸": "ExportNamedDeclaration ExportSpecifier > Identifier",
+    "x = new ‸": "Identifier:x NewExpression > Identifier",
+    "f(x ? ‸": "Identifier:f ConditionalExpression Identifier:x > Identifier",
+    "f(x ? y : ‸": "ConditionalExpression Identifier:x Identifier:y > Identifier",
+    "x = { ‸": "Identifier:x ObjectExpression > Property",
+    "x = { a: ‸": "ObjectExpression Property:a > Identifier",
+    "x = { class: ‸": "ObjectExpression Property:class > Identifier",
+    "x = { a, ...‸": "Property:a Identifier:a SpreadElement > Identifier",
+    "x = { [‸": "ObjectExpression Property > Identifier",
+    "x = { set(a) { return ‸": "Property:set FunctionExpression Identifier:a BlockStatement ReturnStatement"
+    " > Identifier",
+    "x = `a${‸": "TemplateLiteral TemplateElement:a > Identifier",
+    "x = a[‸": "ArrayAccess Identifier:a > Property",
+    "x = a / b / ‸": "BinaryExpression:/ BinaryExpression:/ Identifier:a Identifier:b > Identifier",
+    "x = /[/`'\"]/.test(‸": "LiteralRegExp:/[/`'\"]/ Property:test > Identifier",
+    "x = <A‸": "JSXElement JSXOpeningElement > JSXIdentifier",
+    "x = <div a={‸": "JSXAttribute JSXIdentifier:a JSXExpressionContainer > Identifier",
+    "x = <div>it's <b>x</b>{a.‸": "JSXExpressionContainer MemberExpression Identifier:a > Property",
+    "var a = 1\nvar b = ‸": "LiteralNumber:1 VariableDeclaration VariableDeclarator:b > Identifier",
+    "if (a) { b() }\nreturn ‸": "Identifier:b ReturnStatement > Identifier",
+    # Errors above the cursor, text behind it.
+    "var x = a )) b;\nfunction f(a) { return ‸": "Identifier:a BlockStatement ReturnStatement > Identifier",
+    "f(1, ;\nfunction g(a) { return a.‸": "ReturnStatement MemberExpression Identifier:a > Property",
+    "x = ‸.b(c);": "AssignmentExpression Identifier:x CallExpression MemberExpression > Identifier",
+    "a‸\nb();": "Program ExpressionStatement CallExpression > Identifier",
+    "a‸\n  .b();": "Program ExpressionStatement CallExpression MemberExpression > Identifier",
+    "f(‸\ng()\nfunction h() {}": "CallExpression Identifier:f > Identifier",
+    "x = 'a';\r\ny = ‸\r\nz();": "AssignmentExpression Identifier:y > Identifier",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), PYTHON_CASES.items())
+def test_python(text: str, expected: str) -> None:
+    assert shown(look(text, PYTHON), len(expected.split(" > ")[0].split(" "))) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), JAVASCRIPT_CASES.items())
+def test_javascript(text: str, expected: str) -> None:
+    assert shown(look(text, JAVASCRIPT), len(expected.split(" > ")[0].split(" "))) == expected
+
+
+def test_the_word_is_what_stands_left_of_the_cursor() -> None:
+    assert look("x = a.fo‸o(1)", PYTHON).word == "fo"
+    assert look("x = a.‸foo", PYTHON).word == ""
+    assert look("x = $a‸", JAVASCRIPT).word == "$a"
+    assert look("x = ‸", PYTHON).word == ""
+    assert look("größ‸", PYTHON).word == "größ"
+
+
+def test_a_byte_order_mark_does_not_count() -> None:
+    assert shown(at_cursor("\ufeffx = ", PYTHON, 1, 5), 2) == "Assign NameStore:x > NameLoad"
+
+
+def test_the_role_is_that_of_the_name_at_the_cursor() -> None:
+    expected = {"x = ‸": Role.READ, "x = a.‸": Role.ATTRIBUTE, "for ‸": Role.WRITE, "def f(‸": Role.PARAMETER}
+    expected |= {"f(a=1, ‸": Role.KEYWORD, "import ‸": Role.MODULE, "def ‸": Role.FUNCTION, "class ‸": Role.CLASS}
+    assert {text: look(text, PYTHON).role for text in expected} == expected
+
+
+# -- scope ------------------------------------------------------------------------------------------------------------
+
+
+class Scope(NamedTuple):
+    text: str
+    visible: str
+    hidden: str = ""
+
+
+PYTHON_SCOPES = [
+    Scope("import os.path\nimport a.b as c\nfrom d import e\n‸", "os c e print", "a b d path"),
+    Scope("x = ‸", "", "x"),
+    Scope("f = lambda: ‸", "f"),
+    Scope("def f(a, *b, c=1, **d):\n  ‸", "a b c d f"),
+    Scope("def f(a, b=‸", "", "a b f"),
+    Scope("def f(a):\n  b = 1\n  def g(c):\n    ‸", "a b c f g"),
+    Scope("def f(a):\n  b = 1\nx = ‸", "f", "a b"),
+    Scope("class C:\n  a = 1\n  b = ‸", "a", "C b"),
+    Scope("class C:\n  a = 1\n  def f(self):\n    ‸", "C self", "a f"),
+    Scope("class C:\n  a = 1\n  def f(self, b=‸", "a", "f self"),
+    Scope("[‸ for a in b]\n", "a"),
+    Scope("[a for a in b if ‸", "a"),
+    Scope("[a for a in ‸", "", "a"),
+    Scope("x = [a for a in b]\n‸", "x", "a"),
+    Scope("[(y := a) for a in b]\n‸", "y", "a"),
+    Scope("x = lambda a: ‸", "a x"),
+    Scope("for a in ‸", "", "a"),
+    Scope("for a in b:\n  ‸", "a"),
+    Scope("def f():\n  for a in b:\n    ‸\n    c = 1\n  d = 2\n", "a c", "d"),
+    Scope("def f():\n  ‸\n  c = 1\n", "", "c"),
+    Scope("with a as b:\n  ‸", "b"),
+    Scope("try:\n  pass\nexcept E as e:\n  ‸", "e"),
+    Scope("match a:\n  case [b, C(c=d)]:\n    return ‸", "b d", "c"),
+    Scope("def f():\n  global a\n  a = 1\n‸", "a"),
+    Scope("def f():\n  a = 1\n  def g():\n    nonlocal a\n    ‸", "a"),
+    Scope("def f():\n  ‸\ndef g(): pass\nclass C: pass\nimport a.b\nx = 1\n", "f g C a", "x"),
+    Scope("def f():\n  x = (‸\n\ndef g(): pass\nclass C: pass\nimport a.b\n", "f g C a", "x"),
+]
+
+JAVASCRIPT_SCOPES = [
+    Scope("import a, {b as c, d} from 'm'; ‸", "a c d console undefined", "b m"),
+    Scope("import * as a from 'm'; ‸", "a"),
+    Scope("function f(a, {b, c: d = 1}, [e], ...g) { ‸ }", "a b d e g f arguments", "c"),
+    Scope("x = (a, b) => ‸;", "a b", "arguments"),
+    Scope("var a = ‸;", "", "a"),
+    Scope("function f() { ‸; var a; let b; function g() {} }", "a g f", "b"),
+    Scope("function f() { return ‸ } let a; class B {}", "a B f"),
+    Scope("{ let a; var b; function c() {} } ‸", "b c", "a"),
+    Scope("function f(a) { let b; } ‸", "f", "a b"),
+    Scope("for (let a of b) { ‸ }", "a"),
+    Scope("for (let a of ‸", "", "a"),
+    Scope("for (let a of b) {} ‸", "", "a"),
+    Scope("try {} catch (e) { ‸ }", "e"),
+    Scope("try {} catch (e) {} ‸", "", "e"),
+    Scope("var x = function own() { return ‸ }", "own x"),
+    Scope("x = class A { m() { return ‸ } }", "A", "x m"),
+    Scope("function f() { x = ‸\n)\n}\nfunction g() {}", "f g"),
+]
+
+
+def test_scope() -> None:
+    for language, scopes in ((PYTHON, PYTHON_SCOPES), (JAVASCRIPT, JAVASCRIPT_SCOPES)):
+        for text, visible, hidden in scopes:
+            names = look(text, language).in_scope
+            assert set(visible.split()) <= names, text
+            assert not set(hidden.split()) & names, text
+
+
+def test_scope_says_nothing_of_attributes() -> None:
+    assert look("x = a.‸", PYTHON).in_scope == look("x = a.‸", JAVASCRIPT).in_scope == frozenset()
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("'abc ‸", "a string"),
+        ("f'abc ‸", "a string"),
+        ('x = """a\n‸', "a string"),
+        ("x  # abc ‸", "a comment"),
+        ("1‸", "a number"),
+        ("x = 0x1‸f", "a number"),
+        ("x = 1.‸", "a number"),
+    ],
+)
+def test_no_name_in_python(text: str, where: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        look(text, PYTHON)
+    line = text.split(MARK)[0].count("\n") + 1
+    assert str(caught.value) == f"line {line}: no name to complete: the cursor stands in {where}"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("'abc ‸", "a string"),
+        ("`abc ‸", "a template"),
+        ("x = /abc ‸", "a regular expression"),
+        ("/* abc ‸", "a comment"),
+        ("// abc ‸", "a comment"),
+        ("1‸", "a number"),
+        ("<div>abc ‸", "the text of an element"),
+        ("<div a='‸", "a string"),
+    ],
+)
+def test_no_name_in_javascript(text: str, where: str) -> None:
+    with pytest.raises(ParseError, match=f"^line 1: no name to complete: the cursor stands in {where}$"):
+        look(text, JAVASCRIPT)
+
+
+def test_names_that_the_tree_does_not_keep() -> None:
+    for text in ("x = function ‸", "a: for (;;) break ‸"):
+        with pytest.raises(ParseError, match="the tree does not keep the name that stands at the cursor"):
+            look(text, JAVASCRIPT)
+
+
+def test_a_place_outside_the_text() -> None:
+    text = "ab\r\nc"
+    with pytest.raises(UsageError, match=r"^no line 3: the text has 2 lines$"):
+        at_cursor(text, PYTHON, 3, 1)
+    with pytest.raises(UsageError, match=r"^no line 0: the text has 1 line$"):
+        at_cursor("", PYTHON, 0, 1)
+    for language in (PYTHON, JAVASCRIPT):
+        with pytest.raises(UsageError, match=r"^no column 4: line 1 has columns 1 to 3$"):
+            at_cursor(text, language, 1, 4)
+        assert at_cursor(text, language, 1, 3).word == "ab"
+
+
+def test_a_language_without_completion() -> None:
+    with pytest.raises(UsageError, match=r"^no names can be completed in tokens; choose one of python, javascript$"):
+        at_cursor("a", TOKENS, 1, 1)
+
+
+# -- real files -------------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A name in a finished text."""
+
+    node: int
+    role: Role
+    line: int
+    column: int
+    before: str
+
+
+class Finished:
+    """A file that parses, and names in it to complete."""
+
+    def __init__(self, path: Path, language: Language) -> None:
+        self.path, self.language = path, language
+        self.text = language.decode(path.read_bytes()).removeprefix("\ufeff").replace("\r\n", "\n")
+        self.tree = language.parse(self.text, False)
+        self.roles = language.roles(self.tree)
+        self.ends = [tuple(self.tree.span(node)[2:]) for node in range(len(self.tree))]
+
+    def places(self, rng: random.Random, num_places: int) -> list[Place]:
+        """Some names that are read, and some behind a dot."""
+        lines = Lines(self.text.encode(), self.language)
+        wanted = (Role.READ, Role.ATTRIBUTE)
+        nodes = [node for node, role in enumerate(self.roles) if role in wanted and self.tree.span(node).line]
+        found = []
+        for node in rng.sample(nodes, min(num_places, len(nodes))):
+            span = self.tree.span(node)
+            before = lines.data[: lines.slice(span).start].decode()
+            if before[-1:] not in ("'", '"'):  # a key in quotes is a string, nothing is completed there
+                column = lines.characters(span.line, span.column) + 1
+                found.append(Place(node, self.roles[node], span.line, column, before))
+        return found
+
+    def has_prefix(self, cursor: Cursor, node: int) -> bool:
+        """Whether the nodes at the cursor are those before a node of the finished text."""
+        ours, tree = cursor.traversal, self.tree
+        return (
+            list(ours.types) == list(tree.types[:node])
+            and list(ours.values) == list(tree.values[:node])
+            and list(ours.parents) == list(tree.parents[:node])
+        )
+
+    def knows_all(self, cursor: Cursor, place: Place) -> bool:
+        """Whether all that can be known is there: the nodes that end before the cursor, in their order.
+
+        What is still open there may turn out to be something else: an operand, an argument, a target.
+        """
+        span = self.tree.span(place.node)
+        done = [
+            _plain(self.tree.types[node], self.tree.values[node])
+            for node in range(place.node)
+            if (0, 0) < self.ends[node] <= (span.line, span.column)
+        ]
+        ours = iter(map(_plain, cursor.traversal.types, cursor.traversal.values))
+        return all(node in ours for node in done)
+
+
+def _plain(type_: str, value: str | None) -> tuple[str, str | None]:
+    """A node without the context in its type: `a, b‸` may be read or written, nobody knows."""
+    for context in ("Load", "Store", "Del"):
+        type_ = type_.removesuffix(context)
+    return type_, value
+
+
+def finished_files(language: Language, rng: random.Random, num_files: int) -> list[Finished]:
+    """Real files of moderate size."""
+    if language is PYTHON:
+        paths = [path for path in sorted(STDLIB.rglob("*.py")) if "site-packages" not in path.parts]
+    else:
+        if not PACKAGES.is_dir():
+            pytest.skip("real JavaScript is there when the comparison with acorn has run once")
+        paths = [path for path in sorted(PACKAGES.rglob("*.js")) if path.is_file() and ".min." not in path.name]
+    files = []
+    for path in rng.sample(paths, len(paths)):
+        if len(files) == num_files:
+            break
+        if 500 < path.stat().st_size < 30_000:
+            try:
+                files.append(Finished(path, language))
+            except ParseError:
+                continue
+    return files
+
+
+NUM_FILES, NUM_PLACES = 40, 8
+
+
+@pytest.mark.parametrize(
+    ("language", "least_read", "least_attribute"),
+    [(PYTHON, 0.28, 0.40), (JAVASCRIPT, 0.28, 0.50)],
+    ids=["python", "javascript"],
+)
+def test_a_text_that_ends_at_the_cursor_has_the_nodes_of_the_finished_one(
+    language: Language, least_read: float, least_attribute: float
+) -> None:
+    """All that can be known is there. Where the nodes differ, the reason stands behind the cursor.
+
+    The finished text has parents above the name at the cursor that its end alone tells: the call and the attribute
+    of `name.more()`, the operator behind an operand, the assignment to a target, `finally`, a key of a dict that comes
+    later, the body of a function before its decorators. So only a part of the places has equal nodes.
+    """
+    rng = random.Random(2021)
+    num, num_equal = Counter[Role](), Counter[Role]()
+    for file in finished_files(language, rng, NUM_FILES):
+        for place in file.places(rng, NUM_PLACES):
+            cursor = at_cursor(place.before, language, place.line, place.column)
+            assert file.knows_all(cursor, place), (file.path, place.line, place.column)
+            num[place.role] += 1
+            num_equal[place.role] += file.has_prefix(cursor, place.node)
+    assert num_equal[Role.READ] >= least_read * num[Role.READ] > 0
+    assert num_equal[Role.ATTRIBUTE] >= least_attribute * num[Role.ATTRIBUTE] > 0
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda language: language.name)
+def test_a_text_that_goes_on_behind_the_cursor_has_exactly_the_nodes_of_the_finished_one(language: Language) -> None:
+    rng = random.Random(2022)
+    for file in finished_files(language, rng, NUM_FILES // 3):
+        for place in file.places(rng, NUM_PLACES):
+            cursor = at_cursor(file.text, language, place.line, place.column)
+            assert file.has_prefix(cursor, place.node), (file.path, place.line, place.column)
+            value = file.tree.values[place.node]
+            is_scoped = place.role == Role.READ
+            assert bool(cursor.in_scope) == is_scoped
+            assert (cursor.next_type, cursor.role) == (file.tree.types[place.node], place.role), value
+
+
+PYTHON_TEXT = """\
+import os
+from a import (b, c as d)
+
+@d.e(1)
+class A(b, m=1):
+    x: int = {'k': [1, 2], **d}
+
+    async def f(self, y, *z, k=lambda q: q + 1, **w) -> int:
+        try:
+            with open(f"{y!r:>{z}} {{}}") as g, h: print(g)
+        except (E, F) as e:
+            raise G from e
+        finally:
+            return [i async for i, j in y if i] if x else await z[1:2, ...]
+
+print "old", x
+match x:
+    case {'a': [p, *q], **r} if p: pass
+"""
+
+JAVASCRIPT_TEXT = """\
+import a, {b as c} from 'm';
+export default class A extends B {
+  static #x = /[/]'/g;
+  get y() { return this.#x ?? `a${b.c(d => ({e, f: [1, ...g]}))} $`; }
+}
+function* f(a, {b = 1, ...c}) {
+  for (const [k, v] of m) { if (k) continue; else yield k ? v : -1; }
+  label: do { switch (x) { case 1: break label; default: y() } } while (0)
+  try { throw new E } catch { var z = async () => { await w } }
+  x = )
+  return <A b="c" {...d}>it's {e}<br/></A>
+}
+(function () { a.b[0]?.c() })()
+"""
+
+
+@pytest.mark.parametrize(("text", "language"), [(PYTHON_TEXT, PYTHON), (JAVASCRIPT_TEXT, JAVASCRIPT)])
+def test_every_place_of_a_text_has_an_answer(text: str, language: Language) -> None:
+    """With the rest of the text, without it, and with a part of it missing."""
+    rng = random.Random(3)
+    for line, content in enumerate(text.split("\n"), 1):
+        start = sum(map(len, text.split("\n")[: line - 1])) + line - 1
+        for column in range(1, len(content) + 2):
+            cut = start + column - 1
+            for broken in (text, text[:cut], text[:cut] + text[cut + rng.randrange(40) :]):
+                try:
+                    cursor = at_cursor(broken, language, line, column)
+                except ParseError as error:
+                    assert error.reason == "no name to complete" and error.line == line
+                else:
+                    assert len(cursor.roles) == len(cursor.traversal)
+                    assert cursor.traversal.types[0] == language.root_type
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("(" * 5_000, PYTHON),
+        ("x = " + "a + " * 20_000, PYTHON),
+        ("".join(" " * depth + "if a:\n" for depth in range(150)) + " " * 150, PYTHON),
+        ("print a\n" * 5_000, PYTHON),
+        ('f"{' * 200, PYTHON),
+        ("(" * 20_000, JAVASCRIPT),
+        ("a => {" * 2_000, JAVASCRIPT),
+        ("a ? " * 2_000, JAVASCRIPT),
+        ("<a>" * 500 + "{", JAVASCRIPT),
+        ("`${" * 1_000, JAVASCRIPT),
+        ("a(b[c], {d: e});" * 5_000, JAVASCRIPT),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_hostile_text_ends_in_time(text: str, language: Language) -> None:
+    start = time.process_time()
+    cursor = at_cursor(text, language, text.count("\n") + 1, len(text) - text.rfind("\n"))
+    assert cursor.role == Role.READ
+    assert time.process_time() - start < 10
