@@ -54,7 +54,7 @@ def by_two(*words, check=True):
 def command(setting, folder, *more):
     toml = folder.with_suffix(".toml")
     experiments.write(setting, toml)
-    return ["train", "misuse", "--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
+    return ["train", setting.task.name, "--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
 
 
 def differences(left, right, blind=()):
@@ -113,6 +113,22 @@ def test_a_run_may_go_on_with_another_number_of_processes(setting, tmp_path):
     by_two("--", str(tmp_path / "double.py"), *command(setting, folder, "--resume"))
     assert differences(tmp_path / "one", folder) < 1e-7
     assert_same_metrics(tmp_path / "one", folder, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_completion_as_one_does(corpus_folder, tmp_path):
+    settings = {
+        "encoding": {"vocabulary_size": 50, "placeholders": 100, "strategy": "standard"},
+        "task": {"window": 100, "stride": 100, "has_pointer": True},
+        "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "distance": 8},
+        "training": {"epochs": 0.1, "batch_nodes": 300, "validate_every": 25, "validation_snippets": 20, "warmup": 10},
+    }
+    setting = build(str(corpus_folder), "tiny", settings, task="completion")
+    (tmp_path / "double.py").write_text(DOUBLE)
+    assert by_one(setting, tmp_path / "one", torch.float64) is Outcome.FINISHED
+    by_two("--", str(tmp_path / "double.py"), *command(setting, tmp_path / "two"))
+    assert differences(tmp_path / "one", tmp_path / "two") < 1e-7
+    assert_same_metrics(tmp_path / "one", tmp_path / "two", rel=1e-9)
 
 
 @pytest.mark.slow
