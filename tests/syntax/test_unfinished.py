@@ -194,6 +194,7 @@ JAVASCRIPT_CASES = {
     "class A { m(‸": "MethodDefinition:m FunctionExpression > Identifier",
     "class A { m() { return this.‸": "ReturnStatement MemberExpression ThisExpression > Property",
     "class A { x = ‸": "ClassBody PropertyDefinition:x > Identifier",
+    "class A { m() { } a b ‸": "MethodDefinition:m FunctionExpression BlockStatement > MethodDefinition",
     "x = this.#‸": "MemberExpression ThisExpression > PrivateIdentifier",
     "import ‸": "ImportDeclaration ImportDefaultSpecifier > Identifier",
     "import { a, ‸": "ImportSpecifier Identifier:a ImportSpecifier > Identifier",
@@ -222,6 +223,12 @@ JAVASCRIPT_CASES = {
     # Errors above the cursor, text behind it.
     "var x = a )) b;\nfunction f(a) { return ‸": "Identifier:a BlockStatement ReturnStatement > Identifier",
     "f(1, ;\nfunction g(a) { return a.‸": "ReturnStatement MemberExpression Identifier:a > Property",
+    "f(((]\nvar a = 1;\ng(a, ‸": "LiteralNumber:1 ExpressionStatement CallExpression Identifier:g Identifier:a"
+    " > Identifier",
+    "x = {\n  a: 1,\n\nlet y = 2;\nz = ‸": "LiteralNumber:2 ExpressionStatement AssignmentExpression Identifier:z"
+    " > Identifier",
+    "x = {\n  if (a) { },\n  return (b) { return ‸": "Identifier:b BlockStatement ReturnStatement > Identifier",
+    "for (\n  var i = ‸": "ForStatement VariableDeclaration VariableDeclarator:i > Identifier",
     "x = ‸.b(c);": "AssignmentExpression Identifier:x CallExpression MemberExpression > Identifier",
     "a‸\nb();": "Program ExpressionStatement CallExpression > Identifier",
     "a‸\n  .b();": "Program ExpressionStatement CallExpression MemberExpression > Identifier",
@@ -288,6 +295,8 @@ PYTHON_SCOPES = [
     Scope("for a in b:\n  ‸", "a"),
     Scope("def f():\n  for a in b:\n    ‸\n    c = 1\n  d = 2\n", "a c", "d"),
     Scope("def f():\n  ‸\n  c = 1\n", "", "c"),
+    Scope("def f():\n  x = [‸ for a in b]\n  c = 1\n", "a f", "c x"),
+    Scope("def f():\n  def g():\n    ‸\n  c = 1\n", "f g c"),
     Scope("with a as b:\n  ‸", "b"),
     Scope("try:\n  pass\nexcept E as e:\n  ‸", "e"),
     Scope("match a:\n  case [b, C(c=d)]:\n    return ‸", "b d", "c"),

@@ -82,7 +82,7 @@ def _cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
             continue
     for depth, level in enumerate(scan.stack[: innermost + 1]):
         if level.kind in STATEMENTS:
-            attempt = text[_statement_start(scan, depth) :] + endings[innermost - depth]
+            attempt = text[scan.statement_start(depth) :] + endings[innermost - depth]
             try:
                 return attempt, language.parse(attempt, False)
             except ParseError:
@@ -123,25 +123,18 @@ def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
 # -- the statement at the cursor ----------------------------------------------------------------------------
 
 
-def _statement_start(scan: Scan, depth: int) -> int:
-    """Where the current statement of a level starts: at its first token, or at the bracket that it starts with."""
-    if scan.stack[depth].starts:
-        return scan.stack[depth].starts[0]
-    if depth + 1 < len(scan.stack):
-        return scan.stack[depth + 1].start - len(scan.stack[depth + 1].opener)
-    return len(scan.text)
-
-
 def _closed(scan: Scan, innermost: int, name: str) -> tuple[int, int, str]:
     """From where to where to leave out text, and what to write behind the cursor, up to the innermost block.
 
     Nothing is left out unless the statement is beyond repair: then its longest end that is an expression stays.
     """
     level = scan.stack[innermost]
-    start = _statement_start(scan, innermost)
+    start = scan.statement_start(innermost)
     for ending in islice(_endings(scan, innermost, name), num_tries(len(scan.text) - start, _MOST_ENDINGS)):
         if _parses(level, f"{scan.text[start:]}{name}{ending}"):
             return start, start, ending
+    if level.kind == CLASS:
+        return start, len(scan.text), "() {}"
     tails = [
         (depth, index)
         for depth in range(innermost, len(scan.stack))

@@ -45,6 +45,10 @@ _BEFORE_OPERAND = frozenset(
 """The words behind which an expression starts."""
 _LOOKS_BACK = frozenset({"in", "instanceof", "of", "as", "from", "else", "catch", "finally", "while", "extends"})
 """The words that may continue a statement on a new line."""
+_NEVER_IN_BRACKETS = re.compile(
+    r"(?:var|let|const|return|throw|import|export)\s+[\w$'\"{\[](?!\s*(?:in|of)\b)|(?P<control>(?:if|for|while|switch)\s*\()"
+)
+"""What begins a statement wherever it begins a line: a bracket before it was left open. A method may be named `if`."""
 _CONTROL = frozenset({"if", "while", "for", "with"})
 _BLOCK_STATEMENTS = frozenset(
     {"async", "catch", "class", "do", "else", "export", "finally", "for", "function", "if", "switch", "try", "while"}
@@ -172,11 +176,38 @@ class Scan:
     def _name(self, token: str, start: int) -> None:
         level = self.stack[-1]
         is_member = level.last in (".", "?.")
+        if self._has_newline and not is_member and level.opener in _CLOSERS and level.kind not in STATEMENTS:
+            found = _NEVER_IN_BRACKETS.match(self.text, start)
+            if found and (level.opener != "{" or not found["control"]):
+                level = self._give_up_brackets(start)
         has_statements = level.kind in STATEMENTS or level.kind == CLASS
         if has_statements and self._has_newline and not self._is_operand_next and token not in _LOOKS_BACK:
             level.clear()  # a semicolon is understood
         self._add(MEMBER if is_member else token, start)
         self._is_operand_next = token in _BEFORE_OPERAND and not is_member
+
+    def _give_up_brackets(self, end: int) -> Open:
+        """A statement begins inside of brackets: blank out the one that left them open."""
+        depth = len(self.stack) - 1
+        while self.stack[depth].opener in _CLOSERS and self.stack[depth].kind not in (BLOCK, SWITCH, CLASS):
+            depth -= 1
+        level = self.stack[depth]
+        is_loop = self.stack[-2:-1] and self.stack[-2].last == "for"
+        if depth < len(self.stack) - 1 and level.kind in STATEMENTS and not is_loop:
+            start = self.statement_start(depth)
+            blank = re.sub(r"[^\n]", " ", self.text[start:end])
+            self.text = f"{self.text[:start]}{blank}{self.text[end:]}"
+            del self.stack[depth + 1 :]
+            level.clear()
+        return self.stack[-1]
+
+    def statement_start(self, depth: int) -> int:
+        """Where the current statement of a level starts: at its first token, or at the bracket that it starts with."""
+        if self.stack[depth].starts:
+            return self.stack[depth].starts[0]
+        if depth + 1 < len(self.stack):
+            return self.stack[depth + 1].start - len(self.stack[depth + 1].opener)
+        return len(self.text)
 
     def _operator(self, token: str, start: int) -> None:
         level = self.stack[-1]

@@ -23,6 +23,8 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]
     traversal = mended.traversal
     scopes = _scopes(traversal)
     visible = _visible_scopes(traversal, scopes, node)
+    # Elsewhere any order will do: a comprehension binds behind its element, a function around may run on before.
+    ordered = {0, next(scope for scope in visible if traversal.types[scope] not in _COMPREHENSIONS)}
     loop_ends = _loop_ends(traversal, scopes, node)
     not_yet = _targets_of_own_statements(traversal, scopes, node)
     names = set(mended.later_names)
@@ -41,9 +43,8 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]
         if scope not in visible:
             continue
         is_before = binding < node or binding < loop_ends
-        is_any_order = scope not in (0, visible[0]) or traversal.types[scope] in _COMPREHENSIONS
         is_defined_later = scope == 0 and _is_definition(traversal, binding)
-        if is_before or (mended.is_whole and (is_any_order or is_defined_later)):
+        if is_before or (mended.is_whole and (scope not in ordered or is_defined_later)):
             names.add(_bound_name(traversal, binding))
     names.discard("")
     return frozenset(names) | BUILTINS
