@@ -187,6 +187,10 @@ JAVASCRIPT_CASES = {
     "f(function (a) {\n  g(‸": "ExpressionStatement CallExpression Identifier:g > Identifier",
     "(function () { return ‸": "ExpressionStatement CallExpression FunctionExpression BlockStatement ReturnStatement"
     " > Identifier",
+    "!function () { return ‸": "UnaryExpression:! CallExpression FunctionExpression BlockStatement ReturnStatement"
+    " > Identifier",
+    "var A = (function (b) { return ‸": "VariableDeclarator:A CallExpression FunctionExpression Identifier:b"
+    " BlockStatement ReturnStatement > Identifier",
     "class ‸": "Program ClassDeclaration > Identifier",
     "class A extends ‸": "ClassDeclaration Identifier:A > Identifier",
     "class A { ‸": "Identifier:A ClassBody > MethodDefinition",

@@ -190,6 +190,7 @@ def _closings(stack: Sequence[Open], outermost: int, first: int, name: str) -> I
 
 
 _DECLARES = frozenset({"var", "let", "const"})
+_WRAPPING_OPERATORS = frozenset({"!", "+", "-", "~", "void"})
 _MODIFIERS = frozenset({"get", "set", "async", "static", "*"})
 
 
@@ -243,10 +244,13 @@ def _is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
 
 
 def _is_wrapped_function(tokens: Sequence[str], inner: Sequence[Open]) -> bool:
-    """Whether a statement is `(function () {…})`: nobody writes that but to call it at once."""
-    if tokens != ["()"] or not inner or "{}" in inner[0].tokens:
+    """Whether a statement is `(function () {…})` or `!function () {…}`: nobody writes that but to call it at once."""
+    if tokens[0] in _WRAPPING_OPERATORS and tokens[1:2] == ["function"]:
+        return tokens[-1] == "{}"
+    if tokens[-1] != "()" or not inner or "{}" in inner[0].tokens:
         return False
-    return inner[0].tokens[:1] in (["function"], ["async"], ["()"])
+    is_group = len(tokens) == 1 or tokens[-2] in ("=", "&&", "||", "return")
+    return is_group and inner[0].tokens[:1] in (["function"], ["async"], ["()"])
 
 
 def _rest_of_loop(tokens: Sequence[str], rest: str) -> Sequence[str]:
