@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/anonymize.py
 	$(BIN)/python benchmarks/train_step.py
 	$(BIN)/python benchmarks/check.py
+	$(BIN)/python benchmarks/completion.py
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; say which: make PYTHON=python3.12 …")'

@@ -9,7 +9,7 @@ placeholders become the names that they stand for. What scope and the letters al
 While somebody types, most nodes stay what they were. Their keys and values are kept, and only new nodes are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,9 @@ class Completer:
         self._collate = Collator(encoding)
         self._reader = Reader(network)
         first = encoding.first_placeholder - len(encoding.values)
-        self._kept = [(first + rank, name) for rank, name in enumerate(encoding.values) if is_name(name)]
+        ranks = [rank for rank, name in enumerate(encoding.values) if is_name(name)]
+        self._kept = [encoding.values[rank] for rank in ranks]
+        self._kept_choices = torch.tensor(ranks, dtype=torch.long) + first
 
     @classmethod
     def load(cls, language: str = "", folder: Path | None = None) -> "Completer":
@@ -94,43 +96,84 @@ class Completer:
         return suggestions[:top]
 
     def probabilities(self, cursor: Cursor) -> dict[str, float]:
-        """What the model says of each name that it can tell at a cursor."""
-        batch, names = self._batch(cursor)
-        with torch.inference_mode():
-            states = self._reader.read(batch.types[0], batch.values[0])[None]
-            pointer = self._network.pointer
-            inputs = self._network.transformer.embed(batch.types, batch.values)
-            pointed = () if pointer is None else pointer(states, inputs, batch.has_value)
-            last = torch.tensor([batch.types.shape[1]])
-            answer = Answer(states, self._network, *pointed)
-            scores = answer.choice_log_probabilities(torch.tensor([0]), last, batch)[0].exp()
-        return {name: float(scores[choice]) for choice, name in self._choices(batch, names)}
+        """What the model says of each name that it can tell at a cursor.
 
-    def _batch(self, cursor: Cursor) -> tuple[Batch, Sequence[str | None]]:
-        """The nodes before the cursor as tensors, and their values."""
-        traversal = cursor.traversal
+        A name that nothing follows yet may turn out to be called, or to have an attribute, and a tree has the call
+        before the name. So the model is asked with each such node put in, and believed as far as it expects them.
+        """
+        kept = torch.zeros(len(self._kept))
+        rare: dict[str, float] = {}
+        whole = 0.0
+        start, shapes = self._shapes(cursor)
+        for shape in shapes:
+            weight, scores, names = self._ask(cursor, start, shape)
+            whole += weight
+            kept += weight * scores[self._kept_choices]
+            for name, choice in names.items():
+                rare[name] = rare.get(name, 0.0) + weight * float(scores[choice])
+        of_kept = dict(zip(self._kept, (kept / whole).tolist(), strict=True))
+        return of_kept | {name: probability / whole for name, probability in rare.items()}
+
+    def _shapes(self, cursor: Cursor) -> tuple[int, list[tuple[str, ...]]]:
+        """Where the expression begins that ends at the cursor, and what may be put in there; nothing, first of all."""
+        nodes, around = cursor.traversal, self.language.around_names
+        start = cursor.parent if cursor.role is Role.ATTRIBUTE else len(nodes)
+        if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not around:
+            return len(nodes), [()]
+        if cursor.role is Role.ATTRIBUTE and nodes.types[start] != around[1][0]:
+            return len(nodes), [()]  # a key, or what is assigned to
+        parent = nodes.parents[start] if start < len(nodes) else cursor.parent
+        if parent == start - 1 and nodes.types[parent] == around[0][0]:
+            start = parent  # a call that only mending has put there
+        return start, [(), *(shape for shape in around if all(kind in self.encoding.types for kind in shape))]
+
+    def _ask(self, cursor: Cursor, start: int, shape: tuple[str, ...]) -> tuple[float, Tensor, dict[str, int]]:
+        """How likely it is that these nodes stand at `start`; the probability of each choice then; and which of the
+        choices are the rare names of the window."""
+        nodes = cursor.traversal
+        rest = start
+        if start < len(nodes) and nodes.types[start] == self.language.around_names[0][0]:
+            rest = start + 1  # without the call that mending has put there
+        types = [*nodes.types[:start], *shape, *nodes.types[rest:]]
+        names = [*nodes.values[:start], *(None for _ in shape), *nodes.values[rest:]]
+        roles = [*cursor.roles[:start], *(Role.NONE for _ in shape), *cursor.roles[rest:]]
         # Windows begin where those of training may, so that they stay the same while nodes are added.
         step = max(1, self.window // 2)
-        start = max(0, -(-(len(traversal) - self.window + 1) // step) * step)
-        names = traversal.values[start:]
-        ranks, _ = self.encoding.values.ranks(names)
-        snippet = Snippet(
-            types=self.encoding.type_ranks(traversal.types[start:]),
-            values=ranks,
-            roles=np.array(cursor.roles[start:], dtype=np.int8),
-        )
-        return self._collate([snippet], seeds=[0], surplus="unknown"), names
+        first = max(0, -(-(start - self.window + 1) // step) * step)
+        batch = self._batch(types[first:], names[first:], roles[first:])
+        with torch.inference_mode():
+            states = self._reader.read(batch.types[0], batch.values[0])
+            following = [*types[start : start + len(shape) + 1], cursor.next_type][: len(shape) + 1]
+            before = states[start - first - 1 : start - first + len(shape)]
+            of_types = self._network.type_logits(before).log_softmax(dim=-1)
+            ids = torch.from_numpy(self.encoding.encode_types(following))[: len(before)]
+            weight = float(of_types[-len(ids) :].gather(1, ids[:, None]).sum().exp())
+            scores = self._scores(batch, states)
+        return weight, scores, self._rare_names(batch, names[first:])
 
-    def _choices(self, batch: Batch, names: Sequence[str | None]) -> Iterator[tuple[int, str]]:
-        """The choices that are names: those of the vocabulary, and the rare ones of the window."""
-        yield from self._kept
+    def _scores(self, batch: Batch, states: Tensor) -> Tensor:
+        """The probability of each choice behind the last node."""
+        pointer = self._network.pointer
+        inputs = self._network.transformer.embed(batch.types, batch.values)
+        pointed = () if pointer is None else pointer(states[None], inputs, batch.has_value)
+        last = torch.tensor([batch.types.shape[1]])
+        answer = Answer(states[None], self._network, *pointed)
+        return answer.choice_log_probabilities(torch.tensor([0]), last, batch)[0].exp()
+
+    def _batch(self, types: Sequence[str], names: Sequence[str | None], roles: Sequence[Role]) -> Batch:
+        """The nodes before the cursor as tensors."""
+        ranks, _ = self.encoding.values.ranks(names)
+        snippet = Snippet(self.encoding.type_ranks(types), ranks, np.array(roles, dtype=np.int8))
+        return self._collate([snippet], seeds=[0], surplus="unknown")
+
+    def _rare_names(self, batch: Batch, names: Sequence[str | None]) -> dict[str, int]:
+        """The rare names of the window that can be told, each with its choice."""
         num_told = self.encoding.num_values if self._network.pointer is None else torch.inf
-        rare = {
-            int(choice): name
+        return {
+            name: choice
             for choice, name in zip(batch.choices[0].tolist(), names, strict=True)
             if self.encoding.first_placeholder <= choice < num_told and name is not None and is_name(name)
         }
-        yield from rare.items()
 
 
 def _beginning_with(word: str, names: set[str]) -> list[str]:

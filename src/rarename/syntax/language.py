@@ -47,6 +47,9 @@ class Language:
     """What ends a line where the parser counts lines: a regular expression."""
     comment: str = "#"
     """What begins a comment that ends with its line."""
+    around_names: tuple[tuple[str, ...], ...] = ()
+    """What may turn out to stand around a name when the text goes on: nodes that come before the name, as in `a()`,
+    `a.b`, `a.b()` and `a[b]`. The first is a call."""
     naming_types: frozenset[str] = frozenset()
     """The node types that name a function by what stands before it: `exports.parse = function () {}`."""
 

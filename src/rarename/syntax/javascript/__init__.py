@@ -33,6 +33,12 @@ JAVASCRIPT = Language(
         }
     ),
     root_type="Program",
+    around_names=(
+        ("CallExpression",),
+        ("MemberExpression",),
+        ("CallExpression", "MemberExpression"),
+        ("ArrayAccess",),
+    ),
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
     comment="//",

@@ -24,5 +24,6 @@ PYTHON = Language(
         {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
     ),
     root_type="Module",
+    around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
     record=RecordStyle(has_ids=False, ends_with_zero=False),
 )

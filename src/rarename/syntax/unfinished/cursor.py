@@ -24,12 +24,16 @@ class Cursor:
     """The roles of these nodes."""
     next_type: str
     """The type of the node at the cursor."""
+    parent: int
+    """The parent of that node."""
     role: Role
     """Its role."""
     word: str
     """What stands of the name already, left of the cursor."""
     in_scope: frozenset[str]
     """The names that a variable that is read here can mean; empty where scope says nothing."""
+    is_open: bool
+    """Whether nothing follows on the line but what closes brackets and statements: the name may become a call."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,17 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     )
     role = roles[node]
     names = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else frozenset()
-    return Cursor(traversal, roles[:node], mended.traversal.types[node], role, word, names)
+    rest = re.split(language.line_break.decode(), place.after, maxsplit=1)[0]
+    return Cursor(
+        traversal=traversal,
+        roles=roles[:node],
+        next_type=mended.traversal.types[node],
+        parent=mended.traversal.parents[node],
+        role=role,
+        word=word,
+        in_scope=names,
+        is_open=not rest.strip(" \t\f)]},:;"),
+    )
 
 
 def _clean(text: str) -> str:
