@@ -419,7 +419,7 @@ def test_a_setting_that_does_not_fit_the_corpus_says_so(corpus_folder, tmp_path,
 @pytest.mark.parametrize(
     ("preset", "settings", "error", "message"),
     [
-        ("huge", {}, UnknownName, f"no preset 'huge'; choose one of {', '.join(PRESETS)}"),
+        ("huge", {}, UnknownName, f"no preset of misuse 'huge'; choose one of {', '.join(PRESETS['misuse'])}"),
         ("tiny", {"model.widht": 3}, UsageError, "no setting 'model.widht'; choose one of model.width"),
         ("tiny", {"colour": 3}, UsageError, "no setting 'colour'; choose one of corpus, corpus_digest, seed"),
         ("tiny", {"model": 3}, UsageError, "model is a table of settings, not 3"),
