@@ -29,6 +29,17 @@ def corpus_folder(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    """Sums of floats depend on how they are divided among threads; and tests may run beside other work."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 SMALL = {
     "encoding.vocabulary_size": 40,
     "encoding.placeholders": 80,

@@ -45,16 +45,17 @@ def test_what_may_stand_around_a_name_is_asked_for_where_nothing_follows(complet
         line = text.split("\n")[-1]
         return completer._shapes(cursor_of(completer, text + rest, text.count("\n") + 1, len(line) + 1))
 
-    start, found = shapes("def f(reader):\n    x = rea")
+    place, found = shapes("def f(reader):\n    x = rea")
+    assert place.start == place.stop
     assert found[0] == ()
     assert ("Call",) in found
     assert shapes("def f(reader):\n    x = rea", ".read()")[1] == [()]
     assert shapes("def f(reader):\n    x = rea", "(1)")[1] == [()]
     assert shapes("def f(rea")[1] == [()]  # a parameter is no expression
     # A name alone is mended to a call, which is one of the shapes, and not there twice.
-    start, found = shapes("def f(reader):\n    rea")
+    place, found = shapes("def f(reader):\n    rea")
     nodes = cursor_of(completer, "def f(reader):\n    rea", 2, 8).traversal
-    assert nodes.types[start] == "Call"
+    assert nodes.types[place] == ["Call"]
     assert ("Call",) in found
 
 

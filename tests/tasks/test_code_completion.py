@@ -27,13 +27,7 @@ NAMES = ["self", "data", "read"]
 SMALL = ModelConfig(width=16, layers=1, heads=2, inner_width=16, distance=4, dropout=0.0, is_causal=True)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Sums of floats depend on how they are divided among threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def encoding_of(strategy="ordered", placeholders=20):

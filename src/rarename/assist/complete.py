@@ -101,39 +101,39 @@ class Completer:
         A name that nothing follows yet may turn out to be called, or to have an attribute, and a tree has the call
         before the name. So the model is asked with each such node put in, and believed as far as it expects them.
         """
+        place, shapes = self._shapes(cursor)
+        told = [self._ask(cursor, place, shape) for shape in shapes]
+        weights = torch.tensor([log_weight for log_weight, _, _ in told]).softmax(dim=0).tolist()
         kept = torch.zeros(len(self._kept))
         rare: dict[str, float] = {}
-        whole = 0.0
-        start, shapes = self._shapes(cursor)
-        for shape in shapes:
-            weight, scores, names = self._ask(cursor, start, shape)
-            whole += weight
+        for weight, (_, scores, names) in zip(weights, told, strict=True):
             kept += weight * scores[self._kept_choices]
             for name, choice in names.items():
                 rare[name] = rare.get(name, 0.0) + weight * float(scores[choice])
-        of_kept = dict(zip(self._kept, (kept / whole).tolist(), strict=True))
-        return of_kept | {name: probability / whole for name, probability in rare.items()}
+        return dict(zip(self._kept, kept.tolist(), strict=True)) | rare
 
-    def _shapes(self, cursor: Cursor) -> tuple[int, list[tuple[str, ...]]]:
-        """Where the expression begins that ends at the cursor, and what may be put in there; nothing, first of all."""
+    def _shapes(self, cursor: Cursor) -> tuple[slice, list[tuple[str, ...]]]:
+        """Where the expression begins that ends at the cursor, and what may stand there; nothing, first of all.
+
+        The place is empty, or holds a call that only mending has put there.
+        """
         nodes, around = cursor.traversal, self.language.around_names
-        start = cursor.parent if cursor.role is Role.ATTRIBUTE else len(nodes)
+        nowhere = slice(len(nodes), len(nodes))
         if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not around:
-            return len(nodes), [()]
-        if cursor.role is Role.ATTRIBUTE and nodes.types[start] != around[1][0]:
-            return len(nodes), [()]  # a key, or what is assigned to
-        parent = nodes.parents[start] if start < len(nodes) else cursor.parent
-        if parent == start - 1 and nodes.types[parent] == around[0][0]:
-            start = parent  # a call that only mending has put there
-        return start, [(), *(shape for shape in around if all(kind in self.encoding.types for kind in shape))]
+            return nowhere, [()]
+        start, parent = len(nodes), cursor.parent
+        if cursor.role is Role.ATTRIBUTE:
+            start, parent = parent, nodes.parents[parent]
+            if nodes.types[start] != around[1][0]:
+                return nowhere, [()]  # a key, or what is assigned to
+        is_called = parent == start - 1 and nodes.types[parent] == around[0][0]
+        shapes = [shape for shape in around if all(kind in self.encoding.types for kind in shape)]
+        return slice(parent if is_called else start, start), [(), *shapes]
 
-    def _ask(self, cursor: Cursor, start: int, shape: tuple[str, ...]) -> tuple[float, Tensor, dict[str, int]]:
-        """How likely it is that these nodes stand at `start`; the probability of each choice then; and which of the
-        choices are the rare names of the window."""
-        nodes = cursor.traversal
-        rest = start
-        if start < len(nodes) and nodes.types[start] == self.language.around_names[0][0]:
-            rest = start + 1  # without the call that mending has put there
+    def _ask(self, cursor: Cursor, place: slice, shape: tuple[str, ...]) -> tuple[float, Tensor, dict[str, int]]:
+        """How likely it is, as a logarithm, that just these nodes stand at a place; the probability of each choice
+        then; and which of the choices are the rare names of the window."""
+        nodes, start, rest = cursor.traversal, place.start, place.stop
         types = [*nodes.types[:start], *shape, *nodes.types[rest:]]
         names = [*nodes.values[:start], *(None for _ in shape), *nodes.values[rest:]]
         roles = [*cursor.roles[:start], *(Role.NONE for _ in shape), *cursor.roles[rest:]]
@@ -143,13 +143,13 @@ class Completer:
         batch = self._batch(types[first:], names[first:], roles[first:])
         with torch.inference_mode():
             states = self._reader.read(batch.types[0], batch.values[0])
-            following = [*types[start : start + len(shape) + 1], cursor.next_type][: len(shape) + 1]
+            # The shape, and the node behind it, each told from the node before.
+            following = [*types[start:], cursor.next_type][: len(shape) + 1]
+            ids = torch.from_numpy(self.encoding.encode_types(following))
             before = states[start - first - 1 : start - first + len(shape)]
-            of_types = self._network.type_logits(before).log_softmax(dim=-1)
-            ids = torch.from_numpy(self.encoding.encode_types(following))[: len(before)]
-            weight = float(of_types[-len(ids) :].gather(1, ids[:, None]).sum().exp())
+            log_weight = float(self._network.type_logits(before).log_softmax(dim=-1).gather(1, ids[:, None]).sum())
             scores = self._scores(batch, states)
-        return weight, scores, self._rare_names(batch, names[first:])
+        return log_weight, scores, self._rare_names(batch, names[first:])
 
     def _scores(self, batch: Batch, states: Tensor) -> Tensor:
         """The probability of each choice behind the last node."""

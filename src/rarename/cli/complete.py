@@ -5,9 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from rarename.cli.reading import write
+from rarename.cli.reading import add_file_arguments, read_bytes, write
 from rarename.errors import RarenameError, UsageError
-from rarename.syntax import LANGUAGES, language_named, language_of
 
 EXAMPLE = """  rarename complete src/loader.py --line 12 --column 9
   rarename complete - --language python --line 12 --column 9 --format json < unsaved.py
@@ -15,14 +14,9 @@ Lines and columns count from 1: column 9 is the place before the ninth character
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a source file, or - for standard input")
+    add_file_arguments(parser)
     parser.add_argument("--line", type=int, required=True, metavar="L", help="of the cursor, from 1")
     parser.add_argument("--column", type=int, required=True, metavar="C", help="of the cursor, from 1, in characters")
-    parser.add_argument(
-        "--language",
-        choices=[name for name, language in LANGUAGES.items() if language.function_types],
-        help="by default told from the ending of the name",
-    )
     parser.add_argument(
         "--model", type=Path, metavar="RUN", help="a run of `rarename train completion` (default: inside the package)"
     )
@@ -34,16 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.top < 1:
         raise UsageError(f"--top is {arguments.top}; expected at least 1")
     name = arguments.file
-    if arguments.language:
-        language = language_named(arguments.language)
-    elif name == "-":
-        raise UsageError("standard input has no name to tell the language from; say --language")
-    else:
-        language = language_of(name)
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{name}: {error.strerror or error}") from error
+    language, data = read_bytes(arguments)
 
     from rarename.assist.complete import Completer
     from rarename.syntax.unfinished import at_cursor

@@ -27,8 +27,8 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_file(arguments: argparse.Namespace) -> ReadFile:
-    """Read and parse the file. Broken places are mended where the language's parser can, with a word."""
+def read_bytes(arguments: argparse.Namespace) -> tuple[Language, bytes]:
+    """The language of the file, and what is in it."""
     name = arguments.file
     if arguments.language:
         language = language_named(arguments.language)
@@ -37,9 +37,15 @@ def read_file(arguments: argparse.Namespace) -> ReadFile:
     else:
         language = language_of(name)
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return language, sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror or error}") from error
+
+
+def read_file(arguments: argparse.Namespace) -> ReadFile:
+    """Read and parse the file. Broken places are mended where the language's parser can, with a word."""
+    name = arguments.file
+    language, data = read_bytes(arguments)
     try:
         encoding, text = language.encoding(data), language.decode(data)
         try:

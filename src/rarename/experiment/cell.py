@@ -11,8 +11,7 @@ from safetensors import SafetensorError, safe_open
 from rarename.encoding import Encoding
 from rarename.errors import RarenameError, RunError
 from rarename.experiment import experiment as experiments
-from rarename.experiment.experiment import Experiment
-from rarename.experiment.grid import flattened
+from rarename.experiment.experiment import Experiment, flattened
 from rarename.experiment.run import ENCODING, SETTING, WEIGHTS
 from rarename.training.loop import METRICS, STATE
 

@@ -55,7 +55,27 @@ class Experiment:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 
-PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
+Preset = dict[str, dict[str, Any]]
+
+_SMALL_MISUSE: Preset = {
+    "model": {"width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True},
+    "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500},
+}
+
+_SMALL_COMPLETION: Preset = {
+    "encoding": {"placeholders": 500},
+    "task": {"stride": 500},
+    "model": {
+        "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
+        "is_causal": True, "is_matching": True, "is_copying": True,
+    },
+    "training": {
+        "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
+        "validate_every": 4_000, "validation_snippets": 200,
+    },
+}  # fmt: skip
+
+PRESETS: dict[str, dict[str, Preset]] = {
     "misuse": {
         "paper": {
             "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
@@ -63,29 +83,16 @@ PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
                 "learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "weight_decay": 0.0,
             },
         },
-        "small": {
-            "model": {
-                "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
-            },
-            "training": {
-                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500,
-            },
-        },
+        "small": _SMALL_MISUSE,
         "check": {
             "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
             "task": {"way": "local", "max_nodes": 400, "head": "pairs", "counts_uses": True, "dense_epochs": 3},
-            "model": {
-                "width": 128, "layers": 4, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True,
-            },
-            "training": {
-                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 4.0, "batch_nodes": 1_500,
-            },
+            "model": _SMALL_MISUSE["model"] | {"layers": 4},
+            "training": _SMALL_MISUSE["training"] | {"epochs": 4.0},
         },
         "tiny": {
-            "model": {"width": 64, "layers": 2, "heads": 4, "inner_width": 128, "dropout": 0.0, "is_matching": True},
-            "training": {
-                "learning_rate": 3e-3, "schedule": "linear", "warmup": 100, "epochs": 4.0, "batch_nodes": 1_500,
-            },
+            "model": _SMALL_MISUSE["model"] | {"width": 64, "layers": 2, "inner_width": 128},
+            "training": _SMALL_MISUSE["training"] | {"learning_rate": 3e-3, "warmup": 100, "epochs": 4.0},
         },
     },
     "completion": {
@@ -100,40 +107,15 @@ PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
                 "clip": 0.2, "weight_decay": 0.0,
             },
         },
-        "small": {
-            "encoding": {"placeholders": 500},
-            "task": {"stride": 500},
-            "model": {
-                "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-                "is_causal": True, "is_matching": True, "is_copying": True,
-            },
-            "training": {
-                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
-                "validate_every": 4_000, "validation_snippets": 200,
-            },
-        },
-        "complete": {
+        "small": _SMALL_COMPLETION,
+        "complete": _SMALL_COMPLETION | {
             "encoding": {"vocabulary_size": 5_000, "placeholders": 500},
-            "task": {"stride": 500},
-            "model": {
-                "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-                "is_causal": True, "is_matching": True, "is_copying": True,
-            },
-            "training": {
-                "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
-                "validate_every": 8_000, "validation_snippets": 400,
-            },
+            "training": _SMALL_COMPLETION["training"] | {"validate_every": 8_000, "validation_snippets": 400},
         },
-        "tiny": {
-            "encoding": {"placeholders": 500},
-            "task": {"stride": 500},
-            "model": {
-                "width": 64, "layers": 2, "heads": 2, "inner_width": 128, "distance": 32, "dropout": 0.0,
-                "is_causal": True, "is_matching": True, "is_copying": True,
-            },
-            "training": {
-                "learning_rate": 2e-3, "schedule": "linear", "warmup": 100, "epochs": 2.0, "batch_nodes": 2_000,
-                "validate_every": 2_000, "validation_snippets": 200,
+        "tiny": _SMALL_COMPLETION | {
+            "model": _SMALL_COMPLETION["model"] | {"width": 64, "layers": 2, "inner_width": 128},
+            "training": _SMALL_COMPLETION["training"] | {
+                "learning_rate": 2e-3, "warmup": 100, "epochs": 2.0, "validate_every": 2_000,
             },
         },
     },
@@ -142,7 +124,7 @@ PRESETS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
 beyond the paper: docs/variable-misuse.md), and for a demonstration."""
 
 
-PRESETS_OF_LANGUAGES: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {
+PRESETS_OF_LANGUAGES: dict[tuple[str, str, str], Preset] = {
     ("misuse", "paper", "javascript"): {"training": {"epochs": 40.0}},
 }
 """What a preset has otherwise for a language."""
@@ -160,10 +142,9 @@ def build(corpus: str, preset: str, settings: dict[str, Any], language: str = ""
         raise UnknownName("task", task, TASKS)
     if preset not in PRESETS[task]:
         raise UnknownName(f"preset of {task}", preset, PRESETS[task])
-    merged: dict[str, Any] = {"corpus": corpus, "task.name": task}
     of_language = PRESETS_OF_LANGUAGES.get((task, preset, language), {})
-    for part in (*_flattened(PRESETS[task][preset]), *_flattened(of_language), *_flattened(settings)):
-        merged[part[0]] = part[1]
+    merged: dict[str, Any] = {"corpus": corpus, "task.name": task}
+    merged |= flattened(PRESETS[task][preset]) | flattened(of_language) | flattened(settings)
     if merged["task.name"] != task:
         raise UsageError(f"the settings are for {merged['task.name']}, not for {task}")
     experiment: Experiment = _from_flat(Experiment, merged, "")
@@ -172,9 +153,9 @@ def build(corpus: str, preset: str, settings: dict[str, Any], language: str = ""
 
 def read(path: Path) -> Experiment:
     """Read what `write` wrote. Nothing may be missing: the default of today need not be what was trained with."""
-    settings = dict(_flattened(read_settings(path)))
+    settings = flattened(read_settings(path))
     task = TASKS.get(settings.get("task.name", ""), MisuseConfig)
-    known = {"version", *dict(_flattened(dataclasses.asdict(Experiment("", task=task()))))}
+    known = {"version", *flattened(dataclasses.asdict(Experiment("", task=task())))}
     if wrong := [f"has no {key}" for key in sorted(known - settings.keys())] + [
         f"has {key}, which this version does not know" for key in sorted(settings.keys() - known)
     ]:
@@ -217,10 +198,15 @@ def _spelt(value: Any) -> str:
     return repr(value)
 
 
-def _flattened(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    result: list[tuple[str, Any]] = []
+def flattened(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Tables in tables as one with dotted keys.
+
+    >>> flattened({"seed": 0, "model": {"width": 64}})
+    {'seed': 0, 'model.width': 64}
+    """
+    result: dict[str, Any] = {}
     for key, value in table.items():
-        result += _flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+        result |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return result
 
 
@@ -264,7 +250,7 @@ def differences(experiment: Experiment, other: Experiment) -> list[str]:
     >>> differences(Experiment("a"), Experiment("a", seed=3))
     ['seed (0, not 3)']
     """
-    ours, others = (dict(_flattened(dataclasses.asdict(each))) for each in (experiment, other))
+    ours, others = (flattened(dataclasses.asdict(each)) for each in (experiment, other))
     return [f"{key} ({value!r}, not {others[key]!r})" for key, value in ours.items() if value != others[key]]
 
 

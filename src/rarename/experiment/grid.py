@@ -9,7 +9,7 @@ from typing import Any
 
 from rarename.anonymize import strategy_named
 from rarename.errors import RarenameError, UnknownName, UsageError
-from rarename.experiment.experiment import Experiment, build
+from rarename.experiment.experiment import Experiment, build, flattened
 
 SHORT = {
     "strategy": "encoding.strategy",
@@ -172,18 +172,6 @@ def _cell(task: str, preset: str, shared: dict[str, Any], choice: dict[str, Any]
     parts += [str(experiment.seed)]
     parts += [f"{key}={_spelt(value)}" for key, value in choice.items() if "." in key]
     return Cell(re.sub(r"[^\w.=+-]+", "_", "-".join(parts)), preset, settings), experiment
-
-
-def flattened(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Tables in tables as one with dotted keys.
-
-    >>> flattened({"seed": 0, "model": {"width": 64}})
-    {'seed': 0, 'model.width': 64}
-    """
-    result: dict[str, Any] = {}
-    for key, value in table.items():
-        result |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return result
 
 
 def _spelt(value: Any) -> str:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rarename.errors import UsageError
+from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished import javascript, python
-from rarename.syntax.unfinished.mended import Mended, Place
+from rarename.syntax.unfinished.mended import CALL, Mended, Place
 
 _SCOPED_ROLES = frozenset({Role.READ})
 """The roles in which a name must be one that is known at its place."""
@@ -42,13 +43,19 @@ class _Way:
 
     letter: str
     """A character of a name: a regular expression."""
-    mended: Callable[[Place, Language], Mended]
+    scan: Callable[[str], Any]
+    """What is open at the end of a text."""
+    statement_end: re.Pattern[str]
+    cut: Callable[[Any, str, Language], tuple[str, Traversal]]
+    """The text up to the cursor, made complete, from what is open there and the made-up name."""
+    names_defined_in: Callable[[str, Language], frozenset[str]]
+    """The names that the text behind the cursor defines for the whole file."""
     in_scope: Callable[[Mended, Sequence[Role], int], frozenset[str]]
 
 
 _WAYS = {
-    "python": _Way(r"\w", python.mended, python.in_scope),
-    "javascript": _Way(r"[\w$]", javascript.mended, javascript.in_scope),
+    language: _Way(letter, way.Scan, way.STATEMENT_END, way.cut, way.names_defined_in, way.in_scope)
+    for language, letter, way in (("python", r"\w", python), ("javascript", r"[\w$]", javascript))
 }
 
 
@@ -73,7 +80,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     place, word = _split(_clean(text), language, way.letter, line, column)
     if word[:1].isdigit():
         raise place.nothing("the cursor stands in a number")
-    mended = way.mended(place, language)
+    mended = _mended(place, language, way)
     roles = language.roles(mended.traversal)
     node = _node_of(mended.traversal, place)
     traversal = Traversal(
@@ -92,6 +99,22 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
         in_scope=names,
         is_open=not rest.strip(" \t\f)]},:;"),
     )
+
+
+def _mended(place: Place, language: Language, way: _Way) -> Mended:
+    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
+    scan = way.scan(place.before)
+    if scan.enclosing:
+        raise place.nothing(f"the cursor stands in {scan.enclosing}")
+    if place.after.strip():
+        call = CALL if scan.is_bare and way.statement_end.match(place.after) else ""
+        whole = f"{place.before}{place.name}{call}{place.after}"
+        try:
+            return Mended(whole, language.parse(whole, False), is_whole=True)
+        except ParseError:
+            pass
+    text, traversal = way.cut(scan, place.name, language)
+    return Mended(text, traversal, is_whole=False, later_names=way.names_defined_in(place.after, language))
 
 
 def _clean(text: str) -> str:

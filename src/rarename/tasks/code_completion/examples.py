@@ -39,7 +39,6 @@ class Windows:
     def __init__(self, corpus: Corpus, split: str, size: int = WINDOW, stride: int = STRIDE) -> None:
         found = corpus.split(split)
         self._shards = list(found.shards("types", "values", "roles"))
-        self.projects: list[str] = []
         numbers: dict[str, int] = {}
         places: list[tuple[int, int, int, int, int]] = []
         for shard, (lengths, projects, _) in enumerate(self._shards):
@@ -47,8 +46,7 @@ class Windows:
             for length, project in zip(lengths.tolist(), projects, strict=True):
                 number = numbers.setdefault(project, len(numbers))
                 for window in windows(length, size, stride):
-                    size_of_window = window.stop - window.start
-                    places.append((shard, start + window.start, size_of_window, window.context, number))
+                    places.append((shard, start + window.start, window.stop - window.start, window.context, number))
                 start += length
         self.projects = list(numbers)
         self._places = np.array(places, dtype=np.int64).reshape(-1, 5)

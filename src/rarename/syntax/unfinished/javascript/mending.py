@@ -15,7 +15,7 @@ from rarename.syntax.javascript.source import ERROR_KIND, IS_NAMED, KIND_NAMES, 
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.javascript.scanning import CLASS, OBJECT, STATEMENTS, SWITCH, Open, Scan
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Mended, Place, num_tries
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, num_tries
 
 _MOST_ENDINGS = 16
 """Ways to close one statement that are tried."""
@@ -26,7 +26,7 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_REPAIRS = 5
 """How often broken statements above the cursor are looked for and left out."""
 
-_STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
+STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
 """What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
 _STATEMENT_KINDS = frozenset(
     kind
@@ -35,23 +35,7 @@ _STATEMENT_KINDS = frozenset(
 )
 
 
-def mended(place: Place, language: Language) -> Mended:
-    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
-    scan = Scan(place.before)
-    if scan.enclosing:
-        raise place.nothing(f"the cursor stands in {scan.enclosing}")
-    if place.after.strip():
-        call = CALL if scan.is_bare and _STATEMENT_END.match(place.after) else ""
-        whole = f"{place.before}{place.name}{call}{place.after}"
-        try:
-            return Mended(whole, language.parse(whole, False), is_whole=True)
-        except ParseError:
-            pass
-    text, traversal = _cut(scan, place.name, language)
-    return Mended(text, traversal, is_whole=False, later_names=_names_defined_in(place.after, language))
-
-
-def _names_defined_in(rest: str, language: Language) -> frozenset[str]:
+def names_defined_in(rest: str, language: Language) -> frozenset[str]:
     """The functions that the text behind the cursor defines for the whole file."""
     try:
         traversal = language.parse(rest.partition("\n")[2], True)
@@ -64,7 +48,7 @@ def _names_defined_in(rest: str, language: Language) -> frozenset[str]:
     )
 
 
-def _cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
+def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
     innermost = max(depth for depth, level in enumerate(scan.stack) if level.kind in STATEMENTS | {CLASS})
     start, tail, ending = _closed(scan, innermost, name)

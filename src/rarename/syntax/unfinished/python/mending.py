@@ -17,7 +17,7 @@ from rarename.syntax.language import Language
 from rarename.syntax.python.reading import syntax_tree
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.levels import Level
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Mended, Place, num_tries
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, num_tries
 from rarename.syntax.unfinished.python.scanning import Line, Scan
 
 _MOST_ENDINGS = 12
@@ -29,7 +29,7 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_BLAMED_LINES = 8
 """Lines that are left out one by one, because the parser blames them."""
 
-_LINE_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
+STATEMENT_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
 _DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
 
 
@@ -43,23 +43,7 @@ class _Statement:
     """The made-up name, which takes the place of the text where a line of its kind cannot stand."""
 
 
-def mended(place: Place, language: Language) -> Mended:
-    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
-    scan = Scan(place.before)
-    if scan.enclosing:
-        raise place.nothing(f"the cursor stands in {scan.enclosing}")
-    if place.after.strip():
-        call = CALL if scan.is_bare and _LINE_END.match(place.after) else ""
-        whole = f"{place.before}{place.name}{call}{place.after}"
-        try:
-            return Mended(whole, language.parse(whole, False), is_whole=True)
-        except ParseError:
-            pass
-    text, traversal = _cut(scan, place.name, language)
-    return Mended(text, traversal, is_whole=False, later_names=_names_defined_in(place.after, language))
-
-
-def _names_defined_in(rest: str, language: Language) -> frozenset[str]:
+def names_defined_in(rest: str, language: Language) -> frozenset[str]:
     """The functions, classes and modules that the text behind the cursor defines for the whole file."""
     start = re.search(r"^(?:async|class|def|from|import|@)\b", rest.partition("\n")[2], re.MULTILINE)
     if start is None:
@@ -78,7 +62,7 @@ def _names_defined_in(rest: str, language: Language) -> frozenset[str]:
     )
 
 
-def _cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
+def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
     statement = replace(_closed_statement(scan, name) or _tail(scan, name), name=name)
     lines = [(line, scan.text[line.start : line.end]) for line in scan.lines]
