@@ -36,6 +36,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from measuring import megabytes
+
 ROOT = Path(__file__).resolve().parent.parent
 
 STANDARD = ("json", "email", "http", "asyncio", "unittest")
@@ -180,9 +182,7 @@ def check_warm(tree: Path, model: Path | None, rounds: int) -> list[dict[str, fl
         spent.append(
             {"seconds": time.perf_counter() - began, "processor_seconds": time.process_time() - processor_began}
         )
-    status = Path("/proc/self/status").read_text().splitlines()
-    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM:"))
-    return [one | {"peak_megabytes": peak} for one in spent[1:]]
+    return [one | {"peak_megabytes": megabytes()} for one in spent[1:]]
 
 
 def count(tree: Path, summary: dict[str, Any]) -> dict[str, int]:

@@ -15,15 +15,12 @@ import argparse
 import json
 import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from measuring import apart, megabytes, prepare
 
 WINDOWS, NODES = 32, 500
 
@@ -48,18 +45,6 @@ def main() -> None:
         if "latency" in parts:
             report["latency"] = apart(measure_latency, options.completions)
     print(json.dumps(report, indent=1) if options.format == "json" else as_text(report))
-
-
-def prepare(corpus: Path) -> Path:
-    command = [sys.executable, "-m", "rarename", "prepare", str(corpus), "stdlib", "--language", "python"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return corpus
-
-
-def apart(work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Do it in a process of its own, so that its peak of memory is not that of what came before."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *arguments).result()
 
 
 def measure_steps(corpus: Path, vocabulary_size: int, steps: int, is_plain: bool) -> dict[str, Any]:
@@ -101,7 +86,7 @@ def measure_steps(corpus: Path, vocabulary_size: int, steps: int, is_plain: bool
         "vocabulary_size": vocabulary_size,
         "seconds": seconds,
         "nodes_per_second": WINDOWS * NODES / seconds,
-        "peak_megabytes": peak_megabytes(),
+        "peak_megabytes": megabytes(),
     }
 
 
@@ -160,6 +145,7 @@ def measure_latency(completions: int) -> dict[str, Any]:
     import torch
 
     from rarename.assist.complete import Completer, Reader
+    from rarename.syntax.unfinished import at_cursor
 
     torch.set_num_threads(1)
     began = time.perf_counter()
@@ -183,7 +169,7 @@ def measure_latency(completions: int) -> dict[str, Any]:
                 spent.append(time.perf_counter() - began)
     text = Path(subject.__file__).read_text()
     lines = text.splitlines()
-    whole = []
+    whole, parsing = [], []
     first = next(number for number, line in enumerate(lines) if "class ArgumentParser" in line)
     for number in range(first, len(lines)):
         line = lines[number]
@@ -192,7 +178,9 @@ def measure_latency(completions: int) -> dict[str, Any]:
             continue
         typed = "\n".join([*lines[:number], line[: column - 1]])
         began = time.perf_counter()
-        completer.complete(typed, number + 1, column)
+        cursor = at_cursor(typed, completer.language, number + 1, column)
+        parsing.append(time.perf_counter() - began)
+        completer.at(cursor)
         whole.append(time.perf_counter() - began)
         if len(whole) == completions:
             break
@@ -202,8 +190,9 @@ def measure_latency(completions: int) -> dict[str, Any]:
         "all_nodes": milliseconds(fresh),
         "ratio": statistics.median(fresh) / statistics.median(kept),
         "from_text_to_names": milliseconds(whole) | {"lines": len(lines)},
-        "peak_megabytes": peak_megabytes(),
-        "resident_megabytes": peak_megabytes("VmRSS:"),
+        "from_text_to_nodes": milliseconds(parsing),
+        "peak_megabytes": megabytes(),
+        "resident_megabytes": megabytes("VmRSS"),
     }
 
 
@@ -214,15 +203,6 @@ def milliseconds(spent: list[float]) -> dict[str, float]:
         "p95": 1000 * ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))],
         "number": len(ordered),
     }
-
-
-def peak_megabytes(key: str = "VmHWM:") -> float:
-    """The most memory that this process has had, or has."""
-    # Not `getrusage`: there a process begins with the peak of the one that started it.
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) / 1024
-    raise AssertionError(f"/proc/self/status tells no {key}")
 
 
 def as_text(report: dict[str, Any]) -> str:
@@ -238,7 +218,7 @@ def as_text(report: dict[str, Any]) -> str:
         lines.append(f"{report['step']['ratio']:.1f} times as fast as the plain way")
     if "latency" in report:
         latency = report["latency"]
-        for name in ("one_more_node", "all_nodes", "from_text_to_names"):
+        for name in ("one_more_node", "all_nodes", "from_text_to_names", "from_text_to_nodes"):
             row = latency[name]
             lines.append(f"{name:<20}median {row['median']:>7.1f} ms   95 % {row['p95']:>7.1f} ms   of {row['number']}")
         lines.append(

@@ -23,15 +23,13 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from measuring import apart, megabytes, prepare
 
 WARM_UP = 3
 """Steps that are not counted: the first ones import, and ask for memory."""
@@ -67,18 +65,6 @@ def read_options() -> argparse.Namespace:
     if min(options.threads, options.steps, options.rounds, *options.sizes) < 1:
         parser.error("threads, steps, rounds and sizes must be at least 1")
     return options
-
-
-def prepare(corpus: Path) -> Path:
-    command = [sys.executable, "-m", "rarename", "prepare", str(corpus), "stdlib", "--language", "python"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return corpus
-
-
-def apart(work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Do it in a process of its own, so that its peak of memory is not that of what came before."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *arguments).result()
 
 
 def measure_peak(threads: int, sizes: list[int], rounds: int) -> dict[str, Any]:
@@ -153,7 +139,7 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
         "gflops": operations / seconds / 1e9,
         "padding": 1 - spent["nodes"] / spent["places"],
         "waiting": spent["waiting"] / seconds,
-        "peak_megabytes": peak_megabytes(),
+        "peak_megabytes": megabytes(),
     }
 
 
@@ -162,15 +148,6 @@ def count_operations(model: Any, snippets: int, length: int) -> int:
     offsets = 2 * model.distance + 1
     of_layer = 8 * model.width**2 + 4 * model.width * model.inner_width + 4 * model.width * (length + offsets)
     return 3 * snippets * length * (model.layers * of_layer + 4 * model.width)
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process has had."""
-    # Not `getrusage`: there a process begins with the peak of the one that started it.
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise AssertionError("/proc/self/status tells no peak")
 
 
 def as_table(report: dict[str, Any]) -> str:

@@ -41,22 +41,30 @@ def test_what_the_model_can_tell_has_its_probability(completer):
 
 
 def test_what_may_stand_around_a_name_is_asked_for_where_nothing_follows(completer):
-    def shapes(text, rest=""):
+    def ways(text, rest=""):
         line = text.split("\n")[-1]
-        return completer._shapes(cursor_of(completer, text + rest, text.count("\n") + 1, len(line) + 1))
+        cursor = cursor_of(completer, text + rest, text.count("\n") + 1, len(line) + 1)
+        begin, found = completer._ways(cursor)
+        return cursor.traversal.types[begin:], [way.types for way in found]
 
-    place, found = shapes("def f(reader):\n    x = rea")
-    assert place.start == place.stop
-    assert found[0] == ()
-    assert ("Call",) in found
-    assert shapes("def f(reader):\n    x = rea", ".read()")[1] == [()]
-    assert shapes("def f(reader):\n    x = rea", "(1)")[1] == [()]
-    assert shapes("def f(rea")[1] == [()]  # a parameter is no expression
-    # A name alone is mended to a call, which is one of the shapes, and not there twice.
-    place, found = shapes("def f(reader):\n    rea")
-    nodes = cursor_of(completer, "def f(reader):\n    rea", 2, 8).traversal
-    assert nodes.types[place] == ["Call"]
-    assert ("Call",) in found
+    nodes, found = ways("def f(reader):\n    x = rea")
+    assert nodes == []
+    assert found[0] == ["NameLoad"]
+    assert ["Call", "NameLoad"] in found
+    assert ways("def f(reader):\n    x = rea", ".read()")[1] == [["NameLoad"]]
+    assert ways("def f(reader):\n    x = rea", "(1)")[1] == [["NameLoad"]]
+    assert ways("def f(rea")[1] == [["NameParam"]]  # a parameter is no expression
+    # A name alone is mended to a call, which is one of the ways, and not there twice.
+    nodes, found = ways("def f(reader):\n    rea")
+    assert nodes == ["Expr", "Call"]
+    assert found.count(["Expr", "Call", "NameLoad"]) == 1
+    assert not any("Assign" in way for way in found)
+    # An attribute may turn out to be assigned to.
+    nodes, found = ways("def f(self):\n    self.")
+    assert nodes == ["Expr", "Call", "AttributeLoad", "NameLoad"]
+    assert ["Expr", "Call", "AttributeLoad", "NameLoad", "attr"] in found
+    assert ["Assign", "AttributeStore", "NameLoad", "attr"] in found
+    assert not any("Assign" in way for way in ways("def f(self):\n    x = self.")[1])
 
 
 def cursor_of(completer, text, line, column):

@@ -9,7 +9,7 @@ placeholders become the names that they stand for. What scope and the letters al
 While somebody types, most nodes stay what they were. Their keys and values are kept, and only new nodes are read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,35 @@ class Suggestion:
     """The model's, among all values that it can tell."""
     is_in_scope: bool
     """Whether it can mean something there; true where scope says nothing, as behind a dot."""
+
+
+_Node = tuple[str, str | None, Role]
+"""The type, the value and the role of a node."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Nodes that may stand before the cursor, and the type of the one at the cursor then."""
+
+    nodes: list[_Node]
+    next_type: str
+
+    @property
+    def types(self) -> list[str]:
+        return [*(kind for kind, _, _ in self.nodes), self.next_type]
+
+    def behind(self, types: Sequence[str]) -> "_Way":
+        """The same, with more nodes before it."""
+        return _Way([*((kind, None, Role.NONE) for kind in types), *self.nodes], self.next_type)
+
+    def assigned(self, as_target: Mapping[str, tuple[str, ...]]) -> "_Way":
+        """The same, with its first node as it is where something is assigned to it."""
+        (kind, _, _), *rest = self.nodes
+        return _Way(rest, self.next_type).behind(as_target.get(kind, (kind,)))
+
+
+def _nodes_of(cursor: Cursor) -> list[_Node]:
+    return list(zip(cursor.traversal.types, cursor.traversal.values, cursor.roles, strict=True))
 
 
 class Completer:
@@ -98,11 +127,12 @@ class Completer:
     def probabilities(self, cursor: Cursor) -> dict[str, float]:
         """What the model says of each name that it can tell at a cursor.
 
-        A name that nothing follows yet may turn out to be called, or to have an attribute, and a tree has the call
-        before the name. So the model is asked with each such node put in, and believed as far as it expects them.
+        A name that nothing follows yet may turn out to be called, to have an attribute, or to be assigned to, and a
+        tree has the call before the name. So the model is asked with each such node put in, and believed as far as
+        it expects them.
         """
-        place, shapes = self._shapes(cursor)
-        told = [self._ask(cursor, place, shape) for shape in shapes]
+        begin, ways = self._ways(cursor)
+        told = [self._ask(cursor, begin, way) for way in ways]
         weights = torch.tensor([log_weight for log_weight, _, _ in told]).softmax(dim=0).tolist()
         kept = torch.zeros(len(self._kept))
         rare: dict[str, float] = {}
@@ -112,44 +142,45 @@ class Completer:
                 rare[name] = rare.get(name, 0.0) + weight * float(scores[choice])
         return dict(zip(self._kept, kept.tolist(), strict=True)) | rare
 
-    def _shapes(self, cursor: Cursor) -> tuple[slice, list[tuple[str, ...]]]:
-        """Where the expression begins that ends at the cursor, and what may stand there; nothing, first of all.
-
-        The place is empty, or holds a call that only mending has put there.
-        """
-        nodes, around = cursor.traversal, self.language.around_names
-        nowhere = slice(len(nodes), len(nodes))
+    def _ways(self, cursor: Cursor) -> tuple[int, list[_Way]]:
+        """Where what is still open at the cursor begins, and the nodes that may turn out to stand from there on."""
+        nodes, around, as_target = _nodes_of(cursor), self.language.around_names, self.language.as_target
+        types, parents = cursor.traversal.types, cursor.traversal.parents
+        certain = len(nodes), [_Way([], cursor.next_type)]
         if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not around:
-            return nowhere, [()]
-        start, parent = len(nodes), cursor.parent
+            return certain
+        begin, parent = len(nodes), cursor.parent
         if cursor.role is Role.ATTRIBUTE:
-            start, parent = parent, nodes.parents[parent]
-            if nodes.types[start] != around[1][0]:
-                return nowhere, [()]  # a key, or what is assigned to
-        is_called = parent == start - 1 and nodes.types[parent] == around[0][0]
-        shapes = [shape for shape in around if all(kind in self.encoding.types for kind in shape)]
-        return slice(parent if is_called else start, start), [(), *shapes]
+            begin, parent = parent, parents[parent]
+            if types[begin] != around[1][0]:
+                return certain  # a key, or what is assigned to
+        expression = _Way(nodes[begin:], cursor.next_type)
+        if parent == begin - 1 and types[parent] == around[0][0]:
+            begin, parent = parent, parents[parent]  # a call that only mending has put there
+        ways = [expression, *(expression.behind(shape) for shape in around)]
+        if parent == begin - 1 and types[parent] in as_target:
+            begin, statement = parent, types[parent]
+            ways = [way.behind((statement,)) for way in ways]
+            if cursor.role is Role.ATTRIBUTE:  # a variable that is assigned to is seldom one that is known already
+                ways.append(expression.assigned(as_target).behind(as_target[statement]))
+        known = self.encoding.types
+        return begin, [way for way in ways if all(kind in known for kind in way.types)]
 
-    def _ask(self, cursor: Cursor, place: slice, shape: tuple[str, ...]) -> tuple[float, Tensor, dict[str, int]]:
+    def _ask(self, cursor: Cursor, begin: int, way: _Way) -> tuple[float, Tensor, dict[str, int]]:
         """How likely it is, as a logarithm, that just these nodes stand at a place; the probability of each choice
         then; and which of the choices are the rare names of the window."""
-        nodes, start, rest = cursor.traversal, place.start, place.stop
-        types = [*nodes.types[:start], *shape, *nodes.types[rest:]]
-        names = [*nodes.values[:start], *(None for _ in shape), *nodes.values[rest:]]
-        roles = [*cursor.roles[:start], *(Role.NONE for _ in shape), *cursor.roles[rest:]]
         # Windows begin where those of training may, so that they stay the same while nodes are added.
         step = max(1, self.window // 2)
-        first = max(0, -(-(start - self.window + 1) // step) * step)
-        batch = self._batch(types[first:], names[first:], roles[first:])
+        first = max(0, -(-(begin - self.window + 1) // step) * step)
+        types, names, roles = zip(*_nodes_of(cursor)[first:begin], *way.nodes, strict=True)
+        batch = self._batch(types, names, roles)
         with torch.inference_mode():
             states = self._reader.read(batch.types[0], batch.values[0])
-            # The shape, and the node behind it, each told from the node before.
-            following = [*types[start:], cursor.next_type][: len(shape) + 1]
-            ids = torch.from_numpy(self.encoding.encode_types(following))
-            before = states[start - first - 1 : start - first + len(shape)]
+            ids = torch.from_numpy(self.encoding.encode_types(way.types))
+            before = states[begin - first - 1 :]  # each node is told by the one before
             log_weight = float(self._network.type_logits(before).log_softmax(dim=-1).gather(1, ids[:, None]).sum())
             scores = self._scores(batch, states)
-        return log_weight, scores, self._rare_names(batch, names[first:])
+        return log_weight, scores, self._rare_names(batch, names)
 
     def _scores(self, batch: Batch, states: Tensor) -> Tensor:
         """The probability of each choice behind the last node."""

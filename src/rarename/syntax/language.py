@@ -1,9 +1,9 @@
 """Language: all that the rest of rarename needs to know about one programming language."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from rarename.errors import ParseError
@@ -50,6 +50,9 @@ class Language:
     around_names: tuple[tuple[str, ...], ...] = ()
     """What may turn out to stand around a name when the text goes on: nodes that come before the name, as in `a()`,
     `a.b`, `a.b()` and `a[b]`. The first is a call."""
+    as_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What nodes turn out to be when a value is assigned to the attribute that seemed a statement by itself: the
+    statement, and the attribute."""
     naming_types: frozenset[str] = frozenset()
     """The node types that name a function by what stands before it: `exports.parse = function () {}`."""
 

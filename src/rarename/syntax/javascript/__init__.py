@@ -39,6 +39,7 @@ JAVASCRIPT = Language(
         ("CallExpression", "MemberExpression"),
         ("ArrayAccess",),
     ),
+    as_target={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
     comment="//",

@@ -25,5 +25,6 @@ PYTHON = Language(
     ),
     root_type="Module",
     around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
+    as_target={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),
 )
