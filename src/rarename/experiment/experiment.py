@@ -67,10 +67,10 @@ _SMALL_COMPLETION: Preset = {
     "task": {"stride": 500},
     "model": {
         "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-        "is_causal": True, "is_matching": True, "is_copying": True,
+        "is_causal": True, "is_matching": True, "is_copying": True, "is_scaled": True,
     },
     "training": {
-        "learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
+        "learning_rate": 3e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
         "validate_every": 4_000, "validation_snippets": 200,
     },
 }  # fmt: skip
@@ -114,9 +114,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
         },
         "tiny": _SMALL_COMPLETION | {
             "model": _SMALL_COMPLETION["model"] | {"width": 64, "layers": 2, "inner_width": 128},
-            "training": _SMALL_COMPLETION["training"] | {
-                "learning_rate": 2e-3, "warmup": 100, "epochs": 2.0, "validate_every": 2_000,
-            },
+            "training": _SMALL_COMPLETION["training"] | {"warmup": 100, "epochs": 2.0, "validate_every": 2_000},
         },
     },
 }  # fmt: skip

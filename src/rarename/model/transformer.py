@@ -1,5 +1,6 @@
 """The Transformer over a traversal: type and value of each node in, a state for each node out."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,9 @@ class ModelConfig:
     """Begin with equal maps to queries and keys, so that nodes of the same value look at each other at once."""
     is_copying: bool = False
     """Begin with attention that hands on what it looks at as it is, so that values seen before are likely at once."""
+    is_scaled: bool = False
+    """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is itself then outweighs what
+    the first layers add to it, and later layers can still tell which value it was."""
 
 
 class Layer(nn.Module):
@@ -106,7 +110,8 @@ class Transformer(nn.Module):
 
     def embed(self, types: Tensor, values: Tensor) -> Tensor:
         """Ids (B, L) to what the first layer reads, (B, L, D)."""
-        return self.types(types) + self.values(values)  # type: ignore[no-any-return]
+        embedded = self.types(types) + self.values(values)
+        return math.sqrt(self.config.width) * embedded if self.config.is_scaled else embedded  # type: ignore[no-any-return]
 
     def new_memory(self) -> list[Memory]:
         """An empty memory of a causal model: what is read with it is not computed again."""
