@@ -31,7 +31,7 @@ class ModelConfig:
     is_copying: bool = False
     """Begin with attention that hands on what it looks at as it is, so that values seen before are likely at once."""
     is_scaled: bool = False
-    """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is itself then outweighs what
+    """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is then outweighs what
     the first layers add to it, and later layers can still tell which value it was."""
 
 
