@@ -134,6 +134,23 @@ def test_a_causal_model_does_not_see_what_follows():
     assert not torch.allclose(after[:, 4:], before[:, 4:])
 
 
+def test_how_a_model_begins():
+    shape = {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "is_causal": True}
+    model = Transformer(ModelConfig(**shape, is_matching=True, is_copying=True, is_scaled=True), 7, 9)
+    types, values = torch.tensor([[2, 3]]), torch.tensor([[4, 0]])
+    plain = model.types.weight[types] + model.values.weight[values]
+    torch.testing.assert_close(model.embed(types, values), 4 * plain)  # the root of the width
+    attention = model.layers[0].attention
+    to_queries, to_keys, to_values = attention.queries_keys_values.weight.chunk(3)
+    torch.testing.assert_close(to_queries, to_keys)
+    torch.testing.assert_close(attention.output.weight, to_values.T)
+    model = Transformer(ModelConfig(**shape), 7, 9)
+    plain = model.types.weight[types] + model.values.weight[values]
+    torch.testing.assert_close(model.embed(types, values), plain)
+    to_queries, to_keys, to_values = model.layers[0].attention.queries_keys_values.weight.chunk(3)
+    assert not torch.equal(to_queries, to_keys)
+
+
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="a width of 10 cannot be divided among 4 heads"):
         RelativeAttention(10, 4, 2, 0.0, False)
