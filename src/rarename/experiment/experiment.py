@@ -110,6 +110,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "small": _SMALL_COMPLETION,
         "complete": _SMALL_COMPLETION | {
             "encoding": {"vocabulary_size": 5_000, "placeholders": 500},
+            "task": {"stride": 500, "has_pointer": True},
             "training": _SMALL_COMPLETION["training"] | {"validate_every": 8_000, "validation_snippets": 400},
         },
         "tiny": _SMALL_COMPLETION | {
