@@ -69,8 +69,9 @@ class _Way:
         return _Way(rest, self.next_type).behind(as_target.get(kind, (kind,)))
 
 
-def _nodes_of(cursor: Cursor) -> list[_Node]:
-    return list(zip(cursor.traversal.types, cursor.traversal.values, cursor.roles, strict=True))
+def _nodes_of(cursor: Cursor, first: int, end: int | None = None) -> list[_Node]:
+    nodes, places = cursor.traversal, slice(first, end)
+    return list(zip(nodes.types[places], nodes.values[places], cursor.roles[places], strict=True))
 
 
 class Completer:
@@ -144,17 +145,17 @@ class Completer:
 
     def _ways(self, cursor: Cursor) -> tuple[int, list[_Way]]:
         """Where what is still open at the cursor begins, and the nodes that may turn out to stand from there on."""
-        nodes, around, as_target = _nodes_of(cursor), self.language.around_names, self.language.as_target
+        around, as_target = self.language.around_names, self.language.as_target
         types, parents = cursor.traversal.types, cursor.traversal.parents
-        certain = len(nodes), [_Way([], cursor.next_type)]
+        certain = len(types), [_Way([], cursor.next_type)]
         if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not around:
             return certain
-        begin, parent = len(nodes), cursor.parent
+        begin, parent = len(types), cursor.parent
         if cursor.role is Role.ATTRIBUTE:
             begin, parent = parent, parents[parent]
             if types[begin] != around[1][0]:
                 return certain  # a key, or what is assigned to
-        expression = _Way(nodes[begin:], cursor.next_type)
+        expression = _Way(_nodes_of(cursor, begin), cursor.next_type)
         if parent == begin - 1 and types[parent] == around[0][0]:
             begin, parent = parent, parents[parent]  # a call that only mending has put there
         ways = [expression, *(expression.behind(shape) for shape in around)]
@@ -172,7 +173,7 @@ class Completer:
         # Windows begin where those of training may, so that they stay the same while nodes are added.
         step = max(1, self.window // 2)
         first = max(0, -(-(begin - self.window + 1) // step) * step)
-        types, names, roles = zip(*_nodes_of(cursor)[first:begin], *way.nodes, strict=True)
+        types, names, roles = zip(*_nodes_of(cursor, first, begin), *way.nodes, strict=True)
         batch = self._batch(types, names, roles)
         with torch.inference_mode():
             states = self._reader.read(batch.types[0], batch.values[0])
