@@ -100,6 +100,22 @@ def test_more_nodes_than_a_window(completer):
     assert names(completer.complete(text, 302, 15))[0] == "argument"
 
 
+def test_a_long_expression_leaves_room_for_what_stands_before_it(completer):
+    text = "def f(reader):\n    reader" + ".read(1)" * 200 + "."
+    cursor = cursor_of(completer, text, 2, len(text.split("\n")[1]) + 1)
+    begin, ways = completer._ways(cursor)
+    assert (begin, len(ways)) == (len(cursor.traversal), 1)
+    assert completer.at(cursor)
+
+
+def test_a_node_type_that_the_model_has_never_seen(completer):
+    text = "def f(reader):\n    (await reader)."
+    cursor = cursor_of(completer, text, 2, len("    (await reader).") + 1)
+    assert any(kind not in completer.encoding.types for kind in cursor.traversal.types)
+    assert len(completer._ways(cursor)[1]) == 1
+    assert completer.at(cursor)
+
+
 def test_reading_on_is_reading_all(completion_run):
     network = Completer.load("python", completion_run)._network
     reader = Reader(network)

@@ -155,6 +155,8 @@ class Completer:
             begin, parent = parent, parents[parent]
             if types[begin] != around[1][0]:
                 return certain  # a key, or what is assigned to
+            if len(types) - begin > self.window // 2:
+                return certain  # so long an expression would leave no room for what stands before it
         expression = _Way(_nodes_of(cursor, begin), cursor.next_type)
         if parent == begin - 1 and types[parent] == around[0][0]:
             begin, parent = parent, parents[parent]  # a call that only mending has put there
@@ -165,7 +167,7 @@ class Completer:
             if cursor.role is Role.ATTRIBUTE:  # a variable that is assigned to is seldom one that is known already
                 ways.append(expression.assigned(as_target).behind(as_target[statement]))
         known = self.encoding.types
-        return begin, [way for way in ways if all(kind in known for kind in way.types)]
+        return begin, [ways[0], *(way for way in ways[1:] if all(kind in known for kind in way.types))]
 
     def _ask(self, cursor: Cursor, begin: int, way: _Way) -> tuple[float, Tensor, dict[str, int]]:
         """How likely it is, as a logarithm, that just these nodes stand at a place; the probability of each choice
