@@ -18,7 +18,7 @@ import pytest
 from rarename.corpus import Corpus, PrepareSettings, prepare
 from rarename.corpus.coverage import coverage
 from rarename.corpus.prepare import _locked
-from rarename.corpus.store import read_manifest, read_table
+from rarename.corpus.store import content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, SourceError, UnknownName, UsageError
 from rarename.syntax import PYTHON, parse
@@ -114,6 +114,22 @@ def test_another_seed_draws_other_splits(projects, tmp_path, corpus):
 def test_the_number_of_jobs_does_not_change_a_byte(projects, tmp_path, corpus_folder, jobs, monkeypatch):
     prepare(tmp_path / "corpus", [str(projects)], SETTINGS, jobs=jobs)
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
+
+
+def test_the_same_content_has_the_same_digest_however_it_was_asked_for(projects, tmp_path, corpus_folder):
+    shutil.copytree(projects, tmp_path / projects.name)
+    (tmp_path / "list.txt").write_text(f"{tmp_path / projects.name}\n")
+    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
+    assert Corpus(tmp_path / "corpus").digest() == Corpus(corpus_folder).digest()
+
+
+def test_other_content_of_the_same_size_has_another_digest(tmp_path, corpus_folder):
+    shutil.copytree(corpus_folder, tmp_path / "corpus")
+    path = tmp_path / "corpus" / "values.arrow"
+    content = path.read_bytes()
+    assert content.count(b"self")
+    path.write_bytes(content.replace(b"self", b"this"))
+    assert content_digest(tmp_path / "corpus") != content_digest(corpus_folder)
 
 
 def test_nothing_but_the_corpus_is_left(corpus_folder):
@@ -388,10 +404,10 @@ def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": "rarename-corpus", "version": 1}', "is damaged: KeyError"),
+        ('{"format": "rarename-corpus", "version": 2}', "is damaged: KeyError"),
         (
             '{"format": "rarename-corpus", "version": 99}',
-            "version 99; this rarename reads rarename-corpus version 1",
+            "version 99; this rarename reads rarename-corpus version 2",
         ),
     ],
 )

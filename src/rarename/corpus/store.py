@@ -33,7 +33,7 @@ from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.vocabulary import Special, Vocabulary, is_placeholder
 
 FORMAT = "rarename-corpus"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 EMPTY_RANK = Special.EMPTY.rank
 """Stands in the column of values for no value."""
@@ -112,6 +112,15 @@ class Split:
                 yield chunk.flatten().to_numpy()
 
 
+def content_digest(corpus: Path) -> str:
+    """Of the names and bytes of all tables."""
+    digest = hashlib.sha256()
+    for path in sorted(corpus.glob("*.arrow")):
+        with path.open("rb") as file:
+            digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
 class Corpus:
     """A finished corpus.
 
@@ -130,8 +139,12 @@ class Corpus:
         return language_named(self.manifest["language"])
 
     def digest(self) -> str:
-        """Tells a corpus from others, and from what stood in its folder before; the content itself is not read."""
-        text = (self.path / MANIFEST).read_text(encoding="utf-8")
+        """Tells a corpus from others, and from what stood in its folder before.
+
+        The same content has the same digest, wherever and with whatever command it was made. The tables are not read
+        for it: `prepare` has done so, and a table that was replaced since most likely has another size.
+        """
+        text = f"{self.manifest['digest']}\n"
         for path in sorted(self.path.glob("*.arrow")):
             text += f"{path.name} {path.stat().st_size}\n"
         return hashlib.sha256(text.encode()).hexdigest()
@@ -223,7 +236,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         version = (manifest["format"], manifest["version"])
         if version == (FORMAT, VERSION):
-            for key in ("language", "request", "sources", "splits", "types", "values", "skipped"):
+            for key in ("language", "request", "sources", "splits", "types", "values", "digest", "skipped"):
                 manifest[key]
     except (ValueError, KeyError, TypeError) as error:
         raise CorpusError(f"{path} is damaged: {error!r}; prepare the corpus again") from error
