@@ -1,7 +1,7 @@
 """Put the model of a run into the package: weights in half precision, and its card with what it is worth.
 
     python experiments/package_model.py runs/misuse-python src/rarename/data/models/misuse-python \\
-        --corpus corpora/pypi --list experiments/corpora/pypi.txt [--bugs BUGS.jsonl.gz]
+        --corpus corpora/pypi [--bugs BUGS.jsonl.gz]
 
 A model of variable misuse is told from which confidence on it speaks: the lowest at which at most 1 in 200 clean
 functions is flagged, on the validation split and on the test split. What else the cards say is measured on the test
@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from real_bugs import measure as measure_bugs
-from real_bugs import packages
 from safetensors.torch import load_file, save_file
 
 from rarename.cli.evaluate import describe
@@ -34,7 +33,6 @@ def main() -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN")
     parser.add_argument("target", type=Path, metavar="FOLDER")
     parser.add_argument("--corpus", required=True, help="the corpus, as the commands of the card name it")
-    parser.add_argument("--list", required=True, help="the list of packages that the corpus was made from")
     parser.add_argument("--bugs", type=Path, help="real bugs, see real_bugs.py")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -51,11 +49,11 @@ def main() -> None:
     (target / run.WEIGHTS).chmod(0o644)
 
     # What is measured is the packaged model: half precision and all.
-    language = Corpus(trained.corpus).language.name
+    corpus = Corpus(trained.corpus)
     if named.task.name == "completion":
         with ShownProgress() as progress:
             scores = run.evaluate(target, "test", trained.corpus, progress)
-        (target / "README.md").write_text(completion_card(arguments, named, source, language, scores))
+        (target / "README.md").write_text(completion_card(named, source, corpus, scores))
         print((target / "README.md").read_text())
         return
     splits = {}
@@ -66,27 +64,29 @@ def main() -> None:
     (target / "check.toml").write_text(f"min_confidence = {least}\n")
     scores = splits["test"].scores() | splits["test"].details(least)
     (target / "scores-test.json").write_text(json.dumps(scores, indent=1) + "\n")
-    bugs = real_bugs(arguments, language, target) if arguments.bugs else []
-    (target / "README.md").write_text(card(arguments, named, source, language, least, scores, bugs))
+    bugs = real_bugs(arguments.bugs, corpus, target) if arguments.bugs else []
+    (target / "README.md").write_text(card(named, source, corpus, least, scores, bugs))
     print((target / "README.md").read_text())
 
 
-def completion_card(
-    arguments: argparse.Namespace,
-    experiment: experiments.Experiment,
-    source: Path,
-    language: str,
-    scores: dict[str, Any],
-) -> str:
+def of_corpus(corpus: Corpus, name: str) -> dict[str, str]:
+    """What the cards say of a corpus."""
+    request = corpus.manifest["request"]
+    sources = [*request["sources"], "--language", corpus.language.name]
+    if request["settings"]["splits"]:
+        sources += ["--splits", request["settings"]["splits"]]
+    lists = " and ".join(f"`{source.removeprefix('@')}`" for source in request["sources"])
+    return {"language": corpus.language.name, "corpus": name, "lists": lists, "sources": " ".join(sources)}
+
+
+def completion_card(experiment: experiments.Experiment, source: Path, corpus: Corpus, scores: dict[str, Any]) -> str:
     """The card of a model for completion."""
     metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
     last, training = metrics[-1], experiment.training
     looks = ", ".join(f"{row['examples']:,}: {100 * row['validation']['mrr_values']:.1f}" for row in metrics)
     text = (Path(__file__).parent / "completion_card.md").read_text()
     return text.format(
-        language=language,
-        list=arguments.list,
-        corpus=arguments.corpus,
+        **of_corpus(corpus, experiment.corpus),
         settings=f"--set training.epochs={training.epochs} --set training.validate_every={training.validate_every}",
         training=textwrap.fill(
             f"{last['examples']:,} windows, {last['nodes_per_second'] * last['seconds'] / 1e6:.1f} million nodes, "
@@ -100,10 +100,9 @@ def completion_card(
 
 
 def card(
-    arguments: argparse.Namespace,
     experiment: experiments.Experiment,
     source: Path,
-    language: str,
+    corpus: Corpus,
     least: float,
     scores: dict[str, Any],
     bugs: list[dict[str, Any]],
@@ -118,9 +117,7 @@ def card(
     shown = scores["at_confidence"][f"{least:g}"]
     text = (Path(__file__).parent / "model_card.md").read_text()
     text = text.format(
-        language=language,
-        list=arguments.list,
-        corpus=arguments.corpus,
+        **of_corpus(corpus, experiment.corpus),
         settings=" ".join(f"--set {key}={value}" for key, value in told.items()),
         training=textwrap.fill(of_training(metrics, experiment), 120),
         scores=describe(scores).rstrip(),
@@ -147,10 +144,11 @@ def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experimen
     )
 
 
-def real_bugs(arguments: argparse.Namespace, language: str, model: Path) -> list[dict[str, Any]]:
+def real_bugs(bugs: Path, corpus: Corpus, model: Path) -> list[dict[str, Any]]:
     """Measured on all of them, and on those of projects that are not in the corpus."""
-    names = packages(Path(arguments.list))
-    return [measure_bugs(arguments.bugs, language, "A", model, without=without) for without in (frozenset(), names)]
+    names = frozenset(source["name"].lower().lstrip("@").split("/")[-1] for source in corpus.manifest["sources"])
+    language = corpus.language.name
+    return [measure_bugs(bugs, language, "A", model, without=without) for without in (frozenset(), names)]
 
 
 def of_bugs(bugs: dict[str, Any], of_others: dict[str, Any]) -> str:
