@@ -34,6 +34,18 @@ def test_anonymization_against_standard(results, ordered, standard, verdict):
     assert verdicts(results)["anonymization against standard"] == [verdict]
 
 
+def test_what_luck_may_explain_is_not_shown(results):
+    results.add("ordered", 100, 0.32)
+    results.add("standard", 100, 0.30)
+    (claim, *_) = make_report(results.folder).claims
+    assert claim.findings[0].verdict == "holds"
+    assert claim.findings[0].text.endswith("One training each: its luck is not known")
+    results.add("standard", 100, 0.33, seed=1)
+    (claim, *_) = make_report(results.folder).claims
+    assert claim.findings[0].verdict == "undecided"
+    assert "luck" not in claim.findings[0].text
+
+
 def test_without_projects_nothing_is_shown(results):
     for strategy, joint in (("ordered", 0.3), ("standard", 0.2)):
         results.add(strategy, 100, joint, scores={"joint_accuracy": joint, "num_buggy": 800})

@@ -1,9 +1,22 @@
 """Statistics by small cases that can be done by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
-from rarename.evaluation.statistics import MAX_EXACT, compare, holm, over_seeds, sign_flip, spread
+from rarename.evaluation.statistics import (
+    MAX_EXACT,
+    Luck,
+    compare,
+    holm,
+    luck,
+    over_seeds,
+    sign_flip,
+    spread,
+    t_quantile,
+    t_test,
+)
 
 
 def test_mean_and_deviation_of_a_sample():
@@ -72,3 +85,35 @@ def test_holm_never_lowers_a_p_and_keeps_the_order():
     assert holm([0.04, 0.01]) == [0.04, 0.02]
     assert holm([0.5, 0.9, 0.6]) == [1.0, 1.0, 1.0]
     assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (10, 2.228), (30, 2.042)]
+)
+def test_t_is_that_of_the_tables(freedom, t):
+    assert t_quantile(freedom) == pytest.approx(t, abs=5e-4)
+    assert t_test(-t, freedom) == pytest.approx(0.05, abs=5e-5)
+    assert t_test(0, freedom) == 1
+
+
+def test_luck_is_pooled_over_cells_with_several_seeds():
+    assert luck([spread([0.1]), spread([0.5])]) is None
+    found = luck([spread([0.1, 0.3]), spread([0.4, 0.5, 0.6]), spread([0.9])])
+    assert found.freedom == 3
+    assert found.deviation**2 == pytest.approx((0.02 + 0.02) / 3)
+
+
+def test_a_difference_must_be_larger_than_the_luck_of_training():
+    ours = [dict.fromkeys("abcdefgh", (0.32, 10))]
+    others = [dict.fromkeys("abcdefgh", (0.3, 10))]
+    assert compare(ours, others).p == pytest.approx(2 / 2**8)
+    found = compare(ours, others, Luck(0.02, 4))
+    assert found.p_projects == pytest.approx(2 / 2**8)
+    assert found.p == found.p_trainings == pytest.approx(t_test(1 / math.sqrt(2), 4))
+    assert (found.low, found.high) == pytest.approx(
+        (0.02 - 2.776 * 0.02 * 2**0.5, 0.02 + 2.776 * 0.02 * 2**0.5), abs=1e-4
+    )
+    more = compare(3 * ours, 3 * others, Luck(0.02, 4))
+    assert more.p_trainings < found.p_trainings
+    assert more.high - more.low < found.high - found.low
+    assert compare(ours, others, Luck(0.0, 2)).p_trainings == 0

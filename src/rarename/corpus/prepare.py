@@ -42,7 +42,16 @@ from rarename.corpus.shards import (
 )
 from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import assign, read_splits
-from rarename.corpus.store import COUNTED, FORMAT, MANIFEST, VERSION, content_digest, read_manifest, read_table, write_table
+from rarename.corpus.store import (
+    COUNTED,
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    content_digest,
+    read_manifest,
+    read_table,
+    write_table,
+)
 from rarename.corpus.workers import Workers
 from rarename.errors import CorpusError, RarenameError, UsageError
 from rarename.files import replacing, write_text

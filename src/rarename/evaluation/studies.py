@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from rarename.evaluation.results import TASKS, LeftOut, Result, number_at
-from rarename.evaluation.statistics import Comparison, Projects, Spread, compare, spread
+from rarename.evaluation.statistics import Comparison, Luck, Projects, Spread, compare, luck, spread
 
 STRATEGIES = ("ordered", "randomized", "by_frequency", "standard", "full")
 """In the order of the report; others follow by name."""
@@ -157,7 +157,12 @@ class Study:
     def compare(self, first: tuple[Series, int], second: tuple[Series, int]) -> Comparison | None:
         """One cell against another, on the same projects; None if there is nothing to compare by."""
         ours, others = self.projects(*first), self.projects(*second)
-        return compare(ours, others) if ours and others else None
+        return compare(ours, others, self.luck) if ours and others else None
+
+    @cached_property
+    def luck(self) -> Luck | None:
+        """How much the first score varies from training to training of the same cell."""
+        return luck(value for key in self.keys if (value := self.value(*key)))
 
 
 def _by_project(result: Result, score: Score) -> Projects:

@@ -259,7 +259,7 @@ def pairs(study: Study) -> list[tuple[Series, Series]]:
 
 
 def significance(study: Study) -> Table | None:
-    """Differences between strategies of the same vocabulary size, tested over projects."""
+    """Differences between strategies of the same vocabulary size, tested over projects and over trainings."""
     found = [
         each
         for size in study.sizes
@@ -278,12 +278,13 @@ def significance(study: Study) -> Table | None:
             Cell(points(each.difference), each.difference),
         ]
         if each.test is None:
-            row += [Cell("not tested"), Cell(""), Cell(""), Cell("")]
+            row += [Cell("not tested"), Cell(""), Cell(""), Cell(""), Cell("")]
         else:
             test, p = each.test, next(corrected)
             row += [
                 Cell(f"{points(test.low)} to {points(test.high)}", [test.low, test.high]),
-                Cell(p_text(test.p), test.p, is_best=p < 0.05),
+                Cell(p_text(test.p_projects), test.p_projects),
+                Cell("–") if test.p_trainings is None else Cell(p_text(test.p_trainings), test.p_trainings),
                 Cell(p_text(p), p, is_best=p < 0.05),
                 Cell(f"{test.num_projects}", test.num_projects),
             ]
@@ -295,12 +296,29 @@ def significance(study: Study) -> Table | None:
         note += (
             ", all patterns counted" if exact else f", 10,000 patterns drawn (all of them up to {MAX_EXACT} projects)"
         )
-        note += "; intervals by a bootstrap over projects; the second p is corrected for the rows of this table (Holm)."
+        note += "; intervals by a bootstrap over projects. "
+        if study.luck:
+            note += (
+                f"From training to training a cell's score varies by {percent(study.luck.deviation)} points (standard "
+                f"deviation, pooled, {study.luck.freedom} degrees of freedom): hence a t-test and wider intervals. "
+            )
+        else:
+            note += "With one training each, nothing is known of how much luck it takes. "
+        note += "The larger p is corrected for the rows of this table (Holm)."
     else:
         note += ". Not tested: these results have no scores by project."
     if any(test.num_projects < 6 for test in tests):
         note += " With fewer than six projects no p can be below 0.05."
-    columns = ["Vocabulary", "Compared", "difference", "95 % interval", "p", "p corrected", "projects"]
+    columns = [
+        "Vocabulary",
+        "Compared",
+        "difference",
+        "95 % interval",
+        "p, projects",
+        "p, trainings",
+        "p corrected",
+        "projects",
+    ]
     return Table(_slug(study, "significance"), f"Differences between strategies: {study.name}", columns, rows, note, 2)
 
 
