@@ -340,8 +340,8 @@ def _claims(judged: Sequence[Claim]) -> list[Block]:
         items.append("\n  - ".join([claim.text, *(findings or [f"**{ABSENT}** here: no experiment has the cells."])]))
     intro = (
         "Each line is computed from the results. A difference counts as shown when its p, of projects and of "
-        "trainings, corrected for the sizes looked at, is below 0.05; two strategies count as the same when the 95 % interval of "
-        "their difference lies within one point of 0."
+        "trainings, corrected for the sizes looked at, is below 0.05; two strategies count as the same "
+        "when the 95 % interval of their difference lies within one point of 0."
     )
     return [Heading(2, "What the paper claims, and what these results say", "claims"), Paragraph(intro), Bullets(items)]
 
