@@ -45,7 +45,9 @@ def completion_scores(mrr: float) -> dict:
         "by_kind": {
             kind: {"mrr": mrr, "accuracy": mrr - 0.1, "num": 700} for kind in ("names", "reads", "attributes", "others")
         },
-        "by_project": {name: {"mrr_values": mrr, "num_values": 500} for name in PROJECTS},
+        "by_project": {
+            name: {"mrr_values": mrr, "num_values": 500, "mrr_types": mrr + 0.2, "num_types": 900} for name in PROJECTS
+        },
     }
 
 

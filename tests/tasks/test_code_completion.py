@@ -355,7 +355,11 @@ def test_a_run_is_trained_resumed_and_measured(corpus_folder, tmp_path, strategy
     assert weights[0] == weights[1]
     scores = evaluate(tmp_path / "whole")
     assert 0 < scores["mrr_values"] < 1
-    assert scores["num_values"] == sum(group["num_values"] for group in scores["by_project"].values())
+    for what in ("values", "types"):
+        projects = scores["by_project"].values()
+        assert scores[f"num_{what}"] == sum(group[f"num_{what}"] for group in projects)
+        total = sum(group[f"num_{what}"] * group[f"mrr_{what}"] for group in projects)
+        assert scores[f"mrr_{what}"] == pytest.approx(total / scores[f"num_{what}"])
     assert scores == evaluate(tmp_path / "whole"), "measuring has no chance in it"
 
 

@@ -7,7 +7,7 @@ from rarename.evaluation.document import p_text, percent, points
 from rarename.evaluation.paper import cosines, paper_study
 from rarename.evaluation.results import Result, number_at
 from rarename.evaluation.statistics import holm
-from rarename.evaluation.studies import LANGUAGES, Series, Study
+from rarename.evaluation.studies import LANGUAGES, OF_TYPES, Score, Series, Study
 from rarename.evaluation.tables import Compared, compared
 
 HOLDS, FAILS, PARTLY, OPEN, ABSENT = "holds", "does not hold", "holds in part", "undecided", "not measured"
@@ -99,7 +99,7 @@ def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim
 
 
 def _each(studies: Sequence[Study], look: Callable[[Study], Finding | None]) -> tuple[Finding, ...]:
-    found = [(finding, study.luck) for study in studies if (finding := look(study)) is not None]
+    found = [(finding, study.luck()) for study in studies if (finding := look(study)) is not None]
     return tuple(finding if luck or finding.verdict == ABSENT else _of_models(finding) for finding, luck in found)
 
 
@@ -112,8 +112,8 @@ def _name(study: Study) -> str:
     return f"{study.name} (`{study.experiment}`)"
 
 
-def _at_sizes(study: Study, first: Series, second: Series) -> list[Compared]:
-    found = [compared(study, (first, size), (second, size)) for size in study.sizes]
+def _at_sizes(study: Study, first: Series, second: Series, score: Score | None = None) -> list[Compared]:
+    found = [compared(study, (first, size), (second, size), score) for size in study.sizes]
     return [each for each in found if each is not None]
 
 
@@ -265,19 +265,11 @@ def _placeholders(study: Study) -> Finding | None:
 
 def _types(study: Study) -> Finding | None:
     ordered, standard = study.find("ordered"), study.find("standard")
-    if not ordered or not standard:
-        return None
-    ours, others = study.curve(ordered, "mrr_types"), study.curve(standard, "mrr_types")
-    found = {size: ours[size].mean - others[size].mean for size in ours if size in others}
+    found = _at_sizes(study, ordered, standard, OF_TYPES) if ordered and standard else []
     if not found:
         return None
-    told = "; ".join(f"{points(difference)} at {size:,}" for size, difference in found.items())
-    return Finding(
-        _name(study),
-        study.experiment,
-        OPEN,
-        f"`ordered` − `standard`, MRR of types, points: {told}; types are not tested by project",
-    )
+    text = f"`ordered` − `standard`, {OF_TYPES.name}, points: {_told(found)}"
+    return Finding(_name(study), study.experiment, _better(found), text)
 
 
 def _apart(result: Result) -> Finding | None:

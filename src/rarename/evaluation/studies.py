@@ -50,6 +50,9 @@ SCORES = {
 }
 """The first score of each task: the one that projects are compared by and that learning curves show."""
 
+OF_TYPES = Score("mrr_types", "num_types", "MRR of types", "nodes")
+"""The other score of completion that strategies are compared by."""
+
 TASK_NAMES = {"misuse": "Variable misuse", "completion": "Code completion"}
 
 
@@ -149,20 +152,23 @@ class Study:
         found = {result.score(*keys) for result in self.results}
         return sorted(int(count) for count in found if count is not None)
 
-    def projects(self, series: Series, size: int) -> list[Projects]:
-        """The first score by project, for each seed that has it."""
-        seeds = [_by_project(result, self.score) for result in self.cells.get((series, size), ())]
+    def projects(self, series: Series, size: int, score: Score) -> list[Projects]:
+        """A score by project, for each seed that has it."""
+        seeds = [_by_project(result, score) for result in self.cells.get((series, size), ())]
         return [seed for seed in seeds if seed]
 
-    def compare(self, first: tuple[Series, int], second: tuple[Series, int]) -> Comparison | None:
+    def compare(
+        self, first: tuple[Series, int], second: tuple[Series, int], score: Score | None = None
+    ) -> Comparison | None:
         """One cell against another, on the same projects; None if there is nothing to compare by."""
-        ours, others = self.projects(*first), self.projects(*second)
-        return compare(ours, others, self.luck) if ours and others else None
+        score = score or self.score
+        ours, others = self.projects(*first, score), self.projects(*second, score)
+        return compare(ours, others, self.luck(score)) if ours and others else None
 
-    @cached_property
-    def luck(self) -> Luck | None:
-        """How much the first score varies from training to training of the same cell."""
-        return luck(value for key in self.keys if (value := self.value(*key)))
+    def luck(self, score: Score | None = None) -> Luck | None:
+        """How much a score varies from training to training of the same cell."""
+        key = (score or self.score).key
+        return luck(value for series, size in self.keys if (value := self.value(series, size, key)))
 
 
 def _by_project(result: Result, score: Score) -> Projects:

@@ -19,7 +19,7 @@ from rarename.evaluation.document import (
 from rarename.evaluation.paper import PaperStudy
 from rarename.evaluation.results import Result
 from rarename.evaluation.statistics import MAX_EXACT, Comparison, holm
-from rarename.evaluation.studies import Series, Study
+from rarename.evaluation.studies import Score, Series, Study
 
 KINDS = ("names", "reads", "attributes", "parameters", "writes", "strings", "numbers", "others")
 """Of the nodes that values are predicted for, in the order of the report; others follow by name."""
@@ -232,11 +232,14 @@ class Compared:
     test: Comparison | None
 
 
-def compared(study: Study, first: tuple[Series, int], second: tuple[Series, int]) -> Compared | None:
-    ours, others = study.value(*first), study.value(*second)
+def compared(
+    study: Study, first: tuple[Series, int], second: tuple[Series, int], score: Score | None = None
+) -> Compared | None:
+    key = (score or study.score).key
+    ours, others = study.value(*first, key), study.value(*second, key)
     if ours is None or others is None:
         return None
-    test = study.compare(first, second)
+    test = study.compare(first, second, score)
     difference = ours.mean - others.mean if test is None else test.difference
     return Compared(first[0], second[0], first[1], second[1], difference, test)
 
@@ -297,10 +300,10 @@ def significance(study: Study) -> Table | None:
             ", all patterns counted" if exact else f", 10,000 patterns drawn (all of them up to {MAX_EXACT} projects)"
         )
         note += "; intervals by a bootstrap over projects. "
-        if study.luck:
+        if luck := study.luck():
             note += (
-                f"From training to training a cell's score varies by {percent(study.luck.deviation)} points (standard "
-                f"deviation, pooled, {study.luck.freedom} degrees of freedom): hence a t-test and wider intervals. "
+                f"From training to training a cell's score varies by {percent(luck.deviation)} points (standard "
+                f"deviation, pooled, {luck.freedom} degrees of freedom): hence a t-test and wider intervals. "
             )
         else:
             note += "With one training each, nothing is known of how much luck it takes. "

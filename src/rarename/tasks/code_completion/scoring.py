@@ -138,7 +138,10 @@ class Counts:
     def add(self, answer: Answer, batch: Batch) -> None:
         """Judge a batch."""
         rows, places = batch.is_target.nonzero(as_tuple=True)
-        self._add(type_rank=ranks(answer.type_logits(rows, places), batch.types[rows, places]))
+        self._add(
+            type_rank=ranks(answer.type_logits(rows, places), batch.types[rows, places]),
+            project_of_type=batch.projects[rows],
+        )
         rows, places = (batch.is_target & batch.has_value).nonzero(as_tuple=True)
         self._add(
             rank=value_ranks(answer, rows, places, batch),
@@ -152,17 +155,15 @@ class Counts:
 
     def scores(self) -> dict[str, float]:
         """Mean reciprocal ranks and accuracies, with the counts behind them."""
-        values, types = _of_ranks(self._column("rank")), _of_ranks(self._column("type_rank"))
-        return {f"{key}_values": value for key, value in values.items()} | {
-            f"{key}_types": value for key, value in types.items()
-        }
+        return _scores(self._column("rank"), self._column("type_rank"))
 
     def details(self) -> dict[str, Any]:
-        """The scores of values by kind of node and by project, and the share that can be told at all."""
+        """The scores of values by kind of node, all by project, and the share of values that can be told at all."""
         found, role, project = self._column("rank"), self._column("role"), self._column("project")
+        of_types, project_of_type = self._column("type_rank"), self._column("project_of_type")
         by_kind = {name: _of_ranks(found[np.isin(role, [int(one) for one in roles])]) for name, roles in KINDS.items()}
         by_project = {
-            name: {f"{key}_values": value for key, value in _of_ranks(found[project == number]).items()}
+            name: _scores(found[project == number], of_types[project_of_type == number])
             for number, name in enumerate(self.projects)
         }
         return {
@@ -173,6 +174,14 @@ class Counts:
 
     def _column(self, name: str) -> NDArray[np.int32]:
         return np.concatenate(self.columns.get(name, [np.zeros(0, dtype=np.int32)]))
+
+
+def _scores(of_values: NDArray[np.int32], of_types: NDArray[np.int32]) -> dict[str, float]:
+    return {
+        f"{key}_{name}": value
+        for name, found in (("values", of_values), ("types", of_types))
+        for key, value in _of_ranks(found).items()
+    }
 
 
 def _of_ranks(found: NDArray[np.int32]) -> dict[str, float]:
