@@ -13,6 +13,7 @@ from rarename.encoding import Encoding
 from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import PYTHON, Role, parse
+from rarename.syntax.functions import Slice
 from rarename.syntax.source import rewrite
 from rarename.tasks.variable_misuse.batch import MANY, NUM_USAGES, Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import (
@@ -20,6 +21,7 @@ from rarename.tasks.variable_misuse.examples import (
     Function,
     Functions,
     Misuse,
+    Nest,
     draw_anywhere,
     draw_local,
     draw_many,
@@ -353,6 +355,37 @@ def test_a_suspicion_is_a_candidate_and_names_another_variable():
     assert found.repair[0] == 1
     assert found.confidence[0] == pytest.approx(0.1)
     assert found.confidence[1] == 0
+
+
+def nodes_of(values, roles):
+    nothing = np.zeros(len(values), dtype=np.int64)
+    return Function(nothing, np.array(values), np.array(roles, dtype=np.int8), nothing)
+
+
+def test_each_nested_function_has_its_own_suspicion():
+    answer, batch = by_hand()
+    batch = Batch(**(vars(batch) | {"is_candidate": torch.tensor([[True, True, True], [False, False, False]])}))
+    answer = PointerAnswer(torch.tensor([[1.0, 3.0, 6.0, 2.0], [1.0, 1.0, 1.0, 1.0]]).log(), answer.repairs)
+    alone = suspicions(answer, batch)
+    assert (alone.row.tolist(), alone.place.tolist()) == ([0, 1], [1, -1])
+    assert alone.confidence.tolist() == pytest.approx([6 / 12, 0])
+    binds_both = nodes_of([0, 1, 0], [Role.PARAMETER, Role.WRITE, Role.READ])
+    nests = [Nest(binds_both, [Slice(0, 3), Slice(1, 2)]), Nest(binds_both, [Slice(0, 3)])]
+    found = suspicions(answer, batch, nests)
+    assert (found.row.tolist(), found.place.tolist()) == ([0, 0, 1], [-1, 1, -1])
+    # Of no bug and the places of the inner one: 6 of 1 + 6 + 2. What it binds, the outer one cannot see.
+    assert found.confidence.tolist() == pytest.approx([0, 6 / 9, 0])
+
+
+def test_what_functions_see_of_each_other():
+    # outer binds 5; the first inside binds 6 and reads 5; the second binds 7.
+    function = nodes_of([5, 6, 5, 7], [Role.PARAMETER, Role.PARAMETER, Role.READ, Role.PARAMETER])
+    nest = Nest(function, [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
+    assert [nest.owner(node) for node in range(4)] == [0, 1, 1, 3]
+    assert nest.owned_by(1).tolist() == [False, True, True, False]
+    assert nest.seen_by(0).tolist() == [True, False, True, False]
+    assert nest.seen_by(1).tolist() == [True, True, True, False]
+    assert nest.seen_by(3).tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -6,6 +6,7 @@ those of like length side by side.
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.source import Lines, is_name
 from rarename.tasks.batches import batches
-from rarename.tasks.variable_misuse.examples import Function, Nodes, cut_out
+from rarename.tasks.variable_misuse.examples import Function, Nest, Nodes, cut_out
 
 MAX_NODES_CHECKED = 2_000
 """Longer functions are not checked as a whole, but the functions inside them are. Attention takes the square of it."""
@@ -81,7 +82,7 @@ class Checker:
     def check(self, text: str, language: str | Language, path: str = TEXT) -> list[Finding]:
         """The findings in one source text, from top to bottom; ParseError if it cannot be read.
 
-        At most one for each function; those that a `noqa` comment silences are left out.
+        At most one for each function, nested or not; those that a `noqa` comment silences are left out.
         """
         language = language_named(language) if isinstance(language, str) else language
         parsed = _Parsed.of(text, language, path, 0)
@@ -107,7 +108,7 @@ class Checker:
                 num_files += 1
                 languages.add(parsed.language.name)
                 cut = self._functions(parsed)
-                num_functions += len(cut)
+                num_functions += sum(one.num_functions for one in cut)
                 num_nodes += sum(len(function.function) for function in cut)
                 pool += cut
                 skipped += parsed.too_long()
@@ -136,7 +137,7 @@ class Checker:
             return []
         encoding = self.model(parsed.language).encoding
         nodes = Nodes.of(parsed.traversal, parsed.language, encoding, parsed.roles)
-        return [_Function(parsed, start, nodes.cut(start, length)) for start, length in slices]
+        return [_Function.of(parsed, part, nodes.cut(*part)) for part in slices]
 
     def _judge(self, pool: Sequence["_Function"], steps: "_Steps | None" = None) -> list[tuple["_Function", Finding]]:
         """Ask the models about functions; gives what is suspicious enough, in no order."""
@@ -146,10 +147,11 @@ class Checker:
         for name, model in self._models.items():
             chosen = [one for one in pool if one.parsed.language.name == name and one.has_choice()]
             least = self.min_confidence(model.language)
-            for function, place, repair, confidence in _ask(model, chosen):
-                if confidence >= least and (finding := function.finding(place, repair, confidence)):
-                    found.append((function, finding))
-                done += len(function.function)
+            for asked, suspected in _ask(model, chosen):
+                for function, place, repair, confidence in suspected:
+                    if confidence >= least and (finding := function.finding(place, repair, confidence)):
+                        found.append((function, finding))
+                done += asked
                 if steps:
                     steps.reach(done / total)
         if steps:
@@ -197,6 +199,12 @@ class _Parsed:
             lines=Lines(text.encode("utf-8"), language),
         )
 
+    def inside(self, start: int, length: int) -> list[Slice]:
+        """The functions of a part of the file, counted from its beginning."""
+        first = bisect_left(self.functions, (start,))
+        last = bisect_left(self.functions, (start + length,))
+        return [Slice(one.start - start, one.length) for one in self.functions[first:last]]
+
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
         for start, length in self.functions:
@@ -208,11 +216,20 @@ class _Parsed:
 
 @dataclass(frozen=True, eq=False)
 class _Function:
-    """A function that waits to be looked at."""
+    """A function that waits to be looked at, together with those nested in it."""
 
     parsed: _Parsed
     start: int
     function: Function
+    nest: Nest
+
+    @classmethod
+    def of(cls, parsed: _Parsed, part: Slice, function: Function) -> "_Function":
+        return cls(parsed, part.start, function, Nest(function, parsed.inside(*part)))
+
+    @property
+    def num_functions(self) -> int:
+        return len(self.nest.functions)
 
     def has_choice(self) -> bool:
         """Whether there are two variables: else there is nothing to confuse."""
@@ -236,7 +253,7 @@ class _Function:
             column=lines.characters(span.line, span.column) + 1,
             end_line=span.end_line,
             end_column=lines.characters(span.end_line, span.end_column) + 1,
-            function=qualified_name(tree, parsed.roles, self.start, parsed.language),
+            function=qualified_name(tree, parsed.roles, self.start + self.nest.owner(place), parsed.language),
             name=name,
             suggestion=suggestion,
             confidence=confidence,
@@ -267,15 +284,16 @@ def _parse_file(file: SourceFile, number: int) -> _Parsed | Skipped:
         return Skipped(file.path, error.line or None, error.reason, error.detail)
 
 
-def _ask(model: Model, functions: Sequence[_Function]) -> Iterator[tuple[_Function, int, int, float]]:
-    """For each function that has one its most suspicious place, a place of what should stand there, a confidence."""
+def _ask(model: Model, functions: Sequence[_Function]) -> Iterator[tuple[int, list[tuple[_Function, int, int, float]]]]:
+    """Batch by batch how many nodes it has, and of each function the most suspicious place, if it has one, a place of
+    what should stand there, and a confidence."""
     lengths = np.array([len(one.function) for one in functions], dtype=np.int64)
     for indexes in batches(lengths, BATCH_NODES, None):
-        said = model.suspicions([functions[index].function for index in indexes])
-        rows = zip(indexes, said.place.tolist(), said.repair.tolist(), said.confidence.tolist(), strict=True)
-        for index, place, repair, confidence in rows:
-            if place >= 0:
-                yield functions[index], place, repair, confidence
+        asked = [functions[index] for index in indexes]
+        said = model.suspicions([one.function for one in asked], [one.nest for one in asked])
+        rows = zip(said.row.tolist(), said.place.tolist(), said.repair.tolist(), said.confidence.tolist(), strict=True)
+        suspected = [(asked[row], place, repair, confidence) for row, place, repair, confidence in rows if place >= 0]
+        yield sum(len(one.function) for one in asked), suspected
 
 
 def _by_place(found: tuple[_Function, Finding]) -> tuple[int, int, int]:

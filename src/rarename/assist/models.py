@@ -23,7 +23,7 @@ from rarename.errors import RunError
 from rarename.experiment import run
 from rarename.syntax import LANGUAGES, Language
 from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
-from rarename.tasks.variable_misuse.examples import Function
+from rarename.tasks.variable_misuse.examples import Function, Nest
 from rarename.tasks.variable_misuse.model import MisuseModel
 from rarename.tasks.variable_misuse.scoring import Suspicions, suspicions
 from rarename.tasks.variable_misuse.task import MisuseConfig
@@ -49,11 +49,11 @@ class Model:
         """The tensors that training would make of these functions."""
         return self.collate([Example(function, (), seed=0) for function in functions], surplus="unknown")
 
-    def suspicions(self, functions: Sequence[Function]) -> Suspicions:
-        """The most suspicious place of each function, and what should stand there."""
+    def suspicions(self, functions: Sequence[Function], nests: Sequence[Nest]) -> Suspicions:
+        """The most suspicious place of each function and of each that is nested in it, and what should stand there."""
         with torch.inference_mode():
             batch = self.batch(functions)
-            return suspicions(self.network(batch), batch)
+            return suspicions(self.network(batch), batch, nests)
 
 
 def packaged(language: str, task: str = "misuse") -> Path:

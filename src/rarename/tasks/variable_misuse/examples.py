@@ -72,6 +72,38 @@ class Function:
         return np.nonzero((self.roles == Role.WRITE) | (self.roles == Role.PARAMETER))[0]
 
 
+class Nest:
+    """A function together with those in it: which owns a node, and what it can see."""
+
+    def __init__(self, function: Function, functions: Sequence[Slice]) -> None:
+        self._function = function
+        self.functions = {start: start + length for start, length in functions}
+        """Where each begins and ends, in pre-order; the first is the whole."""
+        self._owners = np.zeros(len(function), dtype=np.int64)
+        for start, stop in self.functions.items():  # what is nested comes later
+            self._owners[start:stop] = start
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    def owner(self, node: int) -> int:
+        """The innermost function around a node, as the node that begins it."""
+        return int(self._owners[node])
+
+    def owned_by(self, owner: int) -> NDArray[np.bool_]:
+        """The nodes whose innermost function is this one."""
+        is_own: NDArray[np.bool_] = self._owners == owner
+        return is_own
+
+    def seen_by(self, owner: int) -> NDArray[np.bool_]:
+        """The nodes that hold a name which a function can see: not those that are bound in other functions only."""
+        around = [start for start, stop in self.functions.items() if start <= owner < stop]
+        values, bindings = self._function.values, self._function.bindings
+        is_around = np.isin(self._owners[bindings], around)
+        hidden = np.setdiff1d(values[bindings[~is_around]], values[bindings[is_around]])
+        return np.isin(values, hidden, invert=True)
+
+
 def is_fit(function: Function) -> bool:
     """Whether a misuse can be put in and repaired: three places, three variables, one of them twice."""
     names = function.values[function.variables]

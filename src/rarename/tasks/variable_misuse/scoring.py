@@ -1,6 +1,7 @@
 """Loss and scores of variable misuse (paper, section 4.1; Hellendoorn et al. 2020), and what an answer says."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from rarename.tasks.task import Loss
 from rarename.tasks.variable_misuse.batch import MANY, Batch
+from rarename.tasks.variable_misuse.examples import Nest
 from rarename.tasks.variable_misuse.model import Answer, lowest
 
 FALSE_ALARMS = (0.005, 0.01, 0.05, 0.1)
@@ -52,33 +54,49 @@ def loss(answer: Answer, batch: Batch) -> Loss:
 
 @dataclass(frozen=True)
 class Suspicions:
-    """For each example the most suspicious place, and what should stand there."""
+    """Suspicious places, and what should stand there."""
 
-    place: Tensor  # (B,), -1 where nothing can be wrong
-    repair: Tensor  # (B,), a place that holds the suggested variable
-    confidence: Tensor  # (B,), the probability that the place is wrong and the suggestion right
+    row: Tensor  # (N,), the example that the place is in
+    place: Tensor  # (N,), -1 where nothing can be wrong
+    repair: Tensor  # (N,), a place that holds the suggested variable
+    confidence: Tensor  # (N,), the probability that the place is wrong and the suggestion right
 
 
-def suspicions(answer: Answer, batch: Batch) -> Suspicions:
-    """The most suspicious place of each example, however little suspicious it is."""
-    is_candidate = batch.is_candidate & batch.is_variable
-    probabilities = answer.location.softmax(dim=1)[:, 1:].masked_fill(~is_candidate, -1.0)
+def suspicions(answer: Answer, batch: Batch, nests: Sequence[Nest] = ()) -> Suspicions:
+    """The most suspicious place of each example, however little suspicious it is.
+
+    If it is told how functions are nested in the examples, then the most suspicious place of each function that has
+    one of its own. The places of others are left out of the probability, since several may be wrong at once, and only
+    variables that the function can see are suggested.
+    """
+    is_candidate, is_variable = batch.is_candidate & batch.is_variable, batch.is_variable
+    rows, location = torch.arange(len(batch), device=is_candidate.device), answer.location
+    if nests:
+        owners = [(row, nest, owner) for row, nest in enumerate(nests) for owner in nest.functions]
+        rows = torch.tensor([row for row, _, _ in owners], device=rows.device)
+        is_own, is_seen = (torch.zeros_like(is_variable[rows]) for _ in range(2))
+        for number, (_, nest, owner) in enumerate(owners):
+            is_own[number, : len(nest)] = torch.from_numpy(nest.owned_by(owner))
+            is_seen[number, : len(nest)] = torch.from_numpy(nest.seen_by(owner))
+        is_candidate, is_variable = is_candidate[rows] & is_own, is_variable[rows] & is_seen
+        location = torch.cat([location[rows, :1], location[rows, 1:].masked_fill(~is_own, lowest(location))], dim=1)
+    probabilities = location.softmax(dim=1)[:, 1:].masked_fill(~is_candidate, -1.0)
     of_place, place = probabilities.max(dim=1)
-    rows = torch.arange(len(batch), device=place.device)
-    names = batch.names
-    is_other = batch.is_variable & (names != names.gather(1, place[:, None]))
+    names = batch.names[rows]
+    is_other = is_variable & (names != names.gather(1, place[:, None]))
     logits = answer.repair(rows, place, batch)
     shares = logits.masked_fill(~is_other, lowest(logits)).softmax(dim=1)
     repair, of_repair = likeliest_variable(shares, names, is_other)
     is_possible = is_candidate.any(dim=1) & is_other.any(dim=1)
-    return Suspicions(place.masked_fill(~is_possible, -1), repair, of_place.clamp(min=0) * of_repair * is_possible)
+    confidence = of_place.clamp(min=0) * of_repair * is_possible
+    return Suspicions(rows, place.masked_fill(~is_possible, -1), repair, confidence)
 
 
 def likeliest_variable(probabilities: Tensor, names: Tensor, is_variable: Tensor) -> tuple[Tensor, Tensor]:
     """For each example a place of the variable whose places have most probability together, and that probability."""
-    same = (names[:, :, None] == names[:, None, :]) & is_variable[:, None, :]  # (B, L, L)
-    of_variable = (same * probabilities[:, None, :]).sum(dim=2)
-    best, place = of_variable.masked_fill(~is_variable, -1.0).max(dim=1)
+    distinct, name = torch.unique(names, return_inverse=True)
+    sums = probabilities.new_zeros(len(names), len(distinct)).scatter_add_(1, name, probabilities * is_variable)
+    best, place = sums.gather(1, name).masked_fill(~is_variable, -1.0).max(dim=1)
     return place, best.clamp(min=0)
 
 
