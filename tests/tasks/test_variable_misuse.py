@@ -12,7 +12,7 @@ from rarename.corpus import Corpus, PrepareSettings, prepare
 from rarename.encoding import Encoding
 from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
-from rarename.syntax import PYTHON, Role, parse
+from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
 from rarename.syntax.functions import Slice
 from rarename.syntax.source import rewrite
 from rarename.tasks.variable_misuse.batch import MANY, NUM_USAGES, Batch, Collator, Example
@@ -44,8 +44,18 @@ def copy(source, target, limit):
 
 def function_of(text, language=PYTHON):
     """The first function of a text, with its tree and the names behind its rank ids."""
+    return next(functions_of(text, language))
+
+
+def functions_of(text, language=PYTHON):
+    """All functions of a text."""
     tree = parse(text, language)
-    start = next(node for node, kind in enumerate(tree.types) if kind in language.function_types)
+    for start, kind in enumerate(tree.types):
+        if kind in language.function_types:
+            yield function_at(tree, start, language)
+
+
+def function_at(tree, start, language):
     length = tree.lengths()[start]
     ranks, names = Vocabulary([]).ranks(tree.values)
     opens = np.array([kind in language.scope_types for kind in tree.types])
@@ -53,7 +63,9 @@ def function_of(text, language=PYTHON):
     found = scopes(types, np.array(tree.parents), opens)
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
-    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1))
+    fixes = np.array([kind in language.fixed_types for kind in tree.types])
+    is_fixed = np.array([parent >= 0 and fixes[parent] for parent in tree.parents])[part]
+    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1), is_fixed=is_fixed)
     return function, tree, start, names
 
 
@@ -95,17 +107,40 @@ def test_local_misuses_always_compile(corpus_folder, projects, seed):
     for path in sorted(projects.glob("*/*.py"))[seed::3]:
         text = PYTHON.decode(path.read_bytes())
         try:
-            function, tree, start, names = function_of(text)
-        except (ParseError, StopIteration):
+            found = list(functions_of(text))
+        except ParseError:
             continue
-        misuse = draw_local(function, np.random.default_rng(seed))
-        if misuse is None or tree.span(start + misuse.location).line == 0:
-            continue
-        values = list(tree.values)
-        values[start + misuse.location] = names[misuse.wrong]
-        compile(rewrite(text, tree, values, PYTHON), path.name, "exec", dont_inherit=True)
-        checked += 1
-    assert checked > 5
+        for function, tree, start, names in found[:10]:
+            misuse = draw_local(function, np.random.default_rng(seed))
+            if misuse is None or tree.span(start + misuse.location).line == 0:
+                continue
+            values = list(tree.values)
+            values[start + misuse.location] = names[misuse.wrong]
+            compile(rewrite(text, tree, values, PYTHON), path.name, "exec", dont_inherit=True)
+            checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "unlike"),
+    [
+        ("def f(a, b):\n    print(a)\n    print(a)\n    global y\n    y = b\n    return y, y, b, a\n", PYTHON, "y"),
+        ("function f(Aa, Bb, c, d) { return <Aa x={c}><Bb>{c}{d}</Bb></Aa>; }", JAVASCRIPT, None),
+        ("function f(ns, b, c) { return <ns.Foo x={b}>{b}{c}{c}</ns.Foo>; }", JAVASCRIPT, None),
+    ],
+)
+def test_local_misuses_leave_alone_what_must_fit_something_else(text, language, unlike):
+    function, tree, start, names = function_of(text, language)
+    drawn = [draw_local(function, np.random.default_rng(seed)) for seed in range(100)]
+    assert all(drawn)
+    for misuse in drawn:
+        assert names[misuse.wrong] != unlike
+        parent = tree.types[tree.parents[start + misuse.location]]
+        assert parent not in language.fixed_types
+        if language is PYTHON:
+            values = list(tree.values)
+            values[start + misuse.location] = names[misuse.wrong]
+            compile(rewrite(text, tree, values, PYTHON), "text", "exec")
 
 
 def test_a_function_without_a_place_for_a_misuse_has_none():

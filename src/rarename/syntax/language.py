@@ -41,6 +41,8 @@ class Language:
     """The node types within which names are bound that cannot be seen outside."""
     record: RecordStyle
     """The published format that holds trees of this language."""
+    fixed_types: frozenset[str] = frozenset()
+    """The node types whose names cannot be exchanged by themselves: what comes before or behind must fit them."""
     root_type: str = ""
     """The type of the node that every tree of this language begins with."""
     line_break: bytes = rb"\r\n|\r|\n"

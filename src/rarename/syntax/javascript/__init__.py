@@ -32,6 +32,7 @@ JAVASCRIPT = Language(
             "StaticBlock",
         }
     ),
+    fixed_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
     root_type="Program",
     around_names=(
         ("CallExpression",),

@@ -23,6 +23,7 @@ PYTHON = Language(
     scope_types=frozenset(
         {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
     ),
+    fixed_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",
     around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
     as_target={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},

@@ -128,6 +128,8 @@ class Collator:
                 is_bound = (ranks[row, nodes, None] == np.unique(function.values[function.bindings])).any(axis=1)
                 is_variable[row, nodes] &= is_bound
                 is_candidate[row, nodes] = is_bound & (function.roles == Role.READ)
+                if function.is_fixed is not None:
+                    is_candidate[row, nodes] &= ~function.is_fixed
         values = self.encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus)
         if parts is not None:
             parts[~_IS_IDENTIFIER[roles]] = 0

@@ -54,6 +54,8 @@ class Function:
     """The parts of each value, if it is a name: see `rarename.parts`."""
     bug: Bug | None = None
     """A ready-made misuse, which is in `values` already."""
+    is_fixed: NDArray[np.bool_] | None = None
+    """The names that cannot be exchanged by themselves, such as one of the two tags of an element."""
 
     def __len__(self) -> int:
         return len(self.types)
@@ -144,6 +146,10 @@ def _draw_locals(function: Function, generator: np.random.Generator, limit: int)
     values, bindings = function.values, function.bindings
     reads = np.nonzero(function.roles == Role.READ)[0]
     reads = reads[np.isin(values[reads], values[bindings])]
+    fixed = np.zeros(0, dtype=np.int64)
+    if function.is_fixed is not None:
+        reads = reads[~function.is_fixed[reads]]
+        fixed = values[function.is_fixed]  # before `global x` there must be no x
     names, counts = np.unique(values[function.variables], return_counts=True)
     left = dict(zip(names.tolist(), counts.tolist(), strict=True))
     for location in generator.permutation(reads).tolist():
@@ -152,7 +158,7 @@ def _draw_locals(function: Function, generator: np.random.Generator, limit: int)
             continue
         visible = bindings[np.isin(function.scopes[bindings], _scopes_around(function, location))]
         others = np.unique(values[visible])
-        others = others[others != right]
+        others = others[(others != right) & ~np.isin(others, fixed)]
         if len(others):
             left[right] -= 1
             yield Misuse(location, int(generator.choice(others)))
@@ -188,6 +194,7 @@ class Nodes(NamedTuple):
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
     parts: NDArray[np.int16] | None = None
+    is_fixed: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(
@@ -199,13 +206,16 @@ class Nodes(NamedTuple):
         """
         values, _ = encoding.values.ranks(traversal.values)
         opens = np.array([name in language.scope_types for name in traversal.types])
-        nodes = np.arange(len(traversal), dtype=np.int32)  # the types that `opens` speaks of: each node has its own
+        fixes = np.array([name in language.fixed_types for name in traversal.types])
+        nodes = np.arange(len(traversal), dtype=np.int32)  # the types that these speak of: each node has its own
+        parents = np.array(traversal.parents, dtype=np.int32)
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(language.roles(traversal) if roles is None else roles, dtype=np.int8),
-            scopes=scopes(nodes, np.array(traversal.parents, dtype=np.int32), opens),
+            scopes=scopes(nodes, parents, opens),
             parts=_parts_of_nodes(traversal, values, encoding.parts) if encoding.parts else None,
+            is_fixed=_is_fixed(nodes, parents, fixes),
         )
 
     def cut(self, start: int, length: int) -> Function:
@@ -213,7 +223,8 @@ class Nodes(NamedTuple):
         part = slice(start, start + length)
         scopes = np.maximum(self.scopes[part] - start, -1)
         parts = None if self.parts is None else self.parts[part]
-        return Function(self.types[part], self.values[part], self.roles[part], scopes, parts)
+        is_fixed = None if self.is_fixed is None else self.is_fixed[part]
+        return Function(self.types[part], self.values[part], self.roles[part], scopes, parts, is_fixed=is_fixed)
 
 
 def _parts_of_nodes(traversal: Traversal, values: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
@@ -239,11 +250,12 @@ class Functions(Sequence[Function]):
         numbers: dict[str, int] = {}
         self._project: list[int] = []  # of each file
         places: list[tuple[int, int, int]] = []
-        opens = _scope_types(corpus)
+        opens, fixes = (_are(corpus, types) for types in (corpus.language.scope_types, corpus.language.fixed_types))
         for number, file in enumerate(corpus.split(split)):
             values = np.where(file.values >= 0, ranking[file.values], file.values)
             found = scopes(file.types, file.parents, opens)
-            nodes = Nodes(file.types, values, file.roles, found)
+            is_fixed = _is_fixed(file.types, file.parents, fixes)
+            nodes = Nodes(file.types, values, file.roles, found, is_fixed=is_fixed)
             self._files.append(nodes)
             self._project.append(numbers.setdefault(file.project, len(numbers)))
             if file.bug is not None:
@@ -291,9 +303,19 @@ def part_table(corpus: Corpus, ranking: NDArray[np.int64], parts: Vocabulary) ->
     return result
 
 
-def _scope_types(corpus: Corpus) -> NDArray[np.bool_]:
-    language: Language = corpus.language
-    return np.array([name in language.scope_types for name in corpus.types])
+def _are(corpus: Corpus, types: frozenset[str]) -> NDArray[np.bool_]:
+    """For each type of a corpus, whether it is one of these."""
+    return np.array([name in types for name in corpus.types])
+
+
+def _is_fixed(
+    types: NDArray[np.integer], parents: NDArray[np.int32], fixes: NDArray[np.bool_]
+) -> NDArray[np.bool_] | None:
+    """The nodes right below one of these types; most files have none."""
+    if not fixes[types].any():
+        return None
+    is_fixed: NDArray[np.bool_] = fixes[types[parents]] & (parents >= 0)
+    return is_fixed
 
 
 def scopes(types: NDArray[np.integer], parents: NDArray[np.int32], opens: NDArray[np.bool_]) -> NDArray[np.int32]:
