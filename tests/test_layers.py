@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "rename": {"anonymize", "syntax", "vocabulary"},
     "encoding": {"anonymize", "errors", "files", "syntax", "vocabulary"},
     "corpus": {"errors", "files", "syntax", "vocabulary"},
-    "model": set(),
+    "model": {"errors"},
     "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "parts", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
     "experiment": {

@@ -153,4 +153,4 @@ def test_how_a_model_begins():
 
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="a width of 10 cannot be divided among 4 heads"):
-        RelativeAttention(10, 4, 2, 0.0, False)
+        ModelConfig(width=10, heads=4)

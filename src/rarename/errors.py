@@ -67,3 +67,17 @@ class RunError(RarenameError):
 
 class UsageError(RarenameError):
     """Options that do not go together."""
+
+
+def check_least(settings: object, **least: float) -> None:
+    """Refuse settings that are below what makes sense; a number that is none is below everything.
+
+    >>> from types import SimpleNamespace
+    >>> check_least(SimpleNamespace(layers=0), layers=1)
+    Traceback (most recent call last):
+    ValueError: layers is 0; it must be at least 1
+    """
+    for name, lowest in least.items():
+        value = getattr(settings, name)
+        if not value >= lowest:
+            raise ValueError(f"{name} is {value}; it must be at least {lowest}")

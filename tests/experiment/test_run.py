@@ -336,7 +336,8 @@ def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
     corpus = Path(shutil.copytree(corpus_folder, tmp_path / "corpus"))
     setting, folder = build(str(corpus), "tiny", SETTINGS), tmp_path / "run"
     train(setting, folder, time_limit=0.0)
-    (corpus / "manifest.json").write_text((corpus / "manifest.json").read_text() + "\n")
+    manifest = json.loads((corpus / "manifest.json").read_text()) | {"digest": 64 * "0"}
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
     message = "corpus is not the corpus any more that .*run was begun with; prepare that one again, or train a new run"
     with pytest.raises(RunError, match=message):
         train(setting, folder, resume=True)
@@ -345,8 +346,45 @@ def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
 
 
 def test_a_corpus_without_fit_functions_says_so(corpus_folder, tmp_path):
-    with pytest.raises(UsageError, match="has nothing to learn from: no file or function in training fits the task"):
+    with pytest.raises(UsageError, match="has no file or function in its train split that fits the task"):
         train(build(str(corpus_folder), "tiny", SETTINGS | {"task.max_nodes": 3}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corpus_with_nothing_to_measure_says_so_before_training(tmp_path):
+    for project, text in {
+        "one": "def f(a, b, c):\n    return a + b + c + a\n",
+        "two": "x = 1\n",
+        "three": "y = 2\n",
+    }.items():
+        (tmp_path / "code" / project).mkdir(parents=True)
+        (tmp_path / "code" / project / "m.py").write_text(text)
+    splits = tmp_path / "splits.txt"
+    splits.write_text("train one\nvalidation two\ntest three\n")
+    prepare(tmp_path / "corpus", [str(tmp_path / "code")], PrepareSettings("python", splits=splits))
+    setting = build(str(tmp_path / "corpus"), "tiny", SETTINGS | {"encoding.vocabulary_size": 2})
+    with pytest.raises(UsageError, match="has no file or function in its validation split that fits the task"):
+        train(setting, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model.heads", 3, "a width of 64 cannot be divided among 3 heads"),
+        ("model.layers", 0, "layers is 0; it must be at least 1"),
+        ("model.dropout", 1.0, "dropout is 1.0; it must be below 1"),
+        ("training.epochs", float("nan"), "epochs is nan; it must be above 0"),
+        ("training.learning_rate", -1.0, "learning_rate is -1.0; it must be at least 0"),
+        ("training.batch_nodes", 0, "batch_nodes is 0; it must be at least 1"),
+        ("encoding.vocabulary_size", -5, "vocabulary_size is -5; it must be at least 0"),
+        ("task.dense_share", 5.0, "dense_share is 5.0; it must be above 0 and at most 1"),
+        ("seed", -1, "seed is -1; it must be at least 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(corpus_folder, name, value, message):
+    with pytest.raises(UsageError, match=message):
+        build(str(corpus_folder), "tiny", {name: value})
 
 
 def test_curves_need_a_package(setting, tmp_path, monkeypatch, capfd):

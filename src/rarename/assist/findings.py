@@ -91,7 +91,7 @@ def is_silenced(line: str, language: Language) -> bool:
     True
     """
     for found in re.finditer(rf"{re.escape(language.comment)}\s*noqa\b(?P<codes>\s*:[\s\w,]*)?", line, re.IGNORECASE):
-        codes = re.findall(r"[A-Za-z]+[0-9]+", found["codes"] or "")
-        if not codes or CODE in (code.upper() for code in codes):
+        codes = re.findall(r"\b(?:[A-Za-z]+[0-9]+|[A-Z]{1,4})\b", found["codes"] or "")
+        if not codes or any(CODE.startswith(code.upper()) for code in codes):
             return True
     return False

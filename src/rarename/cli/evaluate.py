@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.cli.progress import ShownProgress
-from rarename.cli.reading import write
+from rarename.cli.reading import positive, write
 from rarename.files import write_text
 
 EXAMPLE = """  rarename evaluate runs/ordered --split test"""
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a folder made by `rarename train`")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
     parser.add_argument("--corpus", metavar="CORPUS", help="another corpus with the same node types")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of torch (default: its own choice)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -38,10 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
         torch.set_num_threads(arguments.threads)
     with ShownProgress() as progress:
         scores = evaluate(arguments.run_folder, arguments.split, arguments.corpus, progress)
+    text = json.dumps(scores, indent=1) + "\n"
+    write(text if arguments.format == "json" else describe(scores))
     if arguments.corpus is None:
-        path = arguments.run_folder / f"scores-{arguments.split}.json"
-        write_text(path, json.dumps(scores, indent=1) + "\n")
-    write(json.dumps(scores, indent=1) + "\n" if arguments.format == "json" else describe(scores))
+        # Last, so that a full disk does not cost the scores.
+        write_text(arguments.run_folder / f"scores-{arguments.split}.json", text)
     return 0
 
 

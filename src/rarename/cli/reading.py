@@ -65,3 +65,10 @@ def write(text: str, encoding: str = "utf-8") -> None:
     while left:  # an unbuffered stream takes no more than two gigabytes at a time
         left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, for argparse."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{number} is below 1")
+    return number

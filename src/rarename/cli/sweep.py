@@ -11,9 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rarename.cli.reading import write
+from rarename.cli.reading import positive, write
 from rarename.cli.train import SHOWN
-from rarename.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="cells to do, for example 'ordered-*'"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cells side by side; default: 1")
-    parser.add_argument("--threads", type=int, metavar="N", help="of each cell; default: the cores divided by the jobs")
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells side by side; default: 1")
+    parser.add_argument("--threads", type=positive, metavar="N", help="of each cell; default: cores divided by jobs")
     parser.add_argument("--time-limit", type=float, metavar="MINUTES", help="stop after so long; the same goes on")
     parser.add_argument("--list", action="store_true", help="show the cells and how far they are, and do nothing")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -48,8 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.experiment.grid import read
     from rarename.experiment.sweep import Sweep
 
-    if arguments.jobs < 1 or (arguments.threads is not None and arguments.threads < 1):
-        raise UsageError("--jobs and --threads are at least 1")
     shown = _Shown(arguments.jobs)
     sweep = Sweep(
         read(arguments.file),

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.reading import write
+from rarename.cli.reading import positive, write
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument("--time-limit", type=float, metavar="MINUTES", help="stop after so long; --resume goes on")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of torch (default: its own choice)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
     parser.add_argument("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rarename.errors import RunError, UnknownName, UsageError
+from rarename.errors import RunError, UnknownName, UsageError, check_least
 from rarename.files import write_text
 from rarename.model import ModelConfig
 from rarename.tasks.code_completion.task import CompletionConfig
@@ -38,6 +38,9 @@ class EncodingConfig:
     parts: int = 0
     """Parts of names (`max` and `index` of `maxIndex`) that the model is told beside them; the paper has none."""
 
+    def __post_init__(self) -> None:
+        check_least(self, vocabulary_size=0, placeholders=0, parts=0)
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -53,6 +56,9 @@ class Experiment:
     task: TaskConfig = field(default_factory=MisuseConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        check_least(self, seed=0)
 
 
 Preset = dict[str, dict[str, Any]]
@@ -80,7 +86,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "paper": {
             "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
             "training": {
-                "learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "weight_decay": 0.0,
+                "learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "batch_nodes": 2_500,
+                "clip": 0.0, "weight_decay": 0.0,
             },
         },
         "small": _SMALL_MISUSE,

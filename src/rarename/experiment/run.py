@@ -49,10 +49,12 @@ def train(
     processes = processes or Processes(device=choose_device())
     processes.by_first(lambda: _begin(experiment, folder, resume))
     task = _task(experiment, Encoding.load(folder / ENCODING))
-    if not task.num_examples():
-        raise UsageError(
-            f"{experiment.corpus} has nothing to learn from: no file or function in training fits the task"
-        )
+    try:
+        _check_not_empty(experiment.corpus, "train", task.num_examples())
+        _check_not_empty(experiment.corpus, "validation", task.num_measured("validation"))
+    except UsageError:
+        processes.by_first(lambda: _take_back(folder))
+        raise
     torch.manual_seed(experiment.seed)
     trainer = Trainer(task, task.build(experiment.model), experiment.training, folder, experiment.seed, processes)
     trainer.load()
@@ -81,6 +83,21 @@ def _begin(experiment: Experiment, folder: Path, resume: bool) -> None:
         encoding.save(folder / ENCODING)
 
 
+def _check_not_empty(corpus: str, split: str, count: int) -> None:
+    if not count:
+        raise UsageError(
+            f"{corpus} has no file or function in its {split} split that fits the task; prepare it from more code"
+        )
+
+
+def _take_back(folder: Path) -> None:
+    """Leave nothing of a run that cannot begin; one that has begun stays."""
+    if {path.name for path in folder.iterdir()} <= {SETTING, ENCODING}:
+        for name in (SETTING, ENCODING):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+
+
 def _check_digest(experiment: Experiment, folder: Path) -> None:
     if Corpus(experiment.corpus).digest() != experiment.corpus_digest:
         raise RunError(
@@ -106,6 +123,7 @@ def judge(folder: Path, split: str, corpus: str | None = None, progress: Progres
     else:
         experiment = experiments.replace_corpus(experiment, corpus)
     task = _task(experiment, encoding)
+    _check_not_empty(experiment.corpus, split, task.num_measured(split))
     model = load_model(folder, experiment, encoding).to(choose_device())
     progress = progress or Silence()
     progress.stage("evaluating", task.num_measured(split))

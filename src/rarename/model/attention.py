@@ -50,8 +50,6 @@ class RelativeAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, distance: int, dropout: float, is_causal: bool) -> None:
         super().__init__()
-        if width % heads:
-            raise ValueError(f"a width of {width} cannot be divided among {heads} heads")
         self.heads, self.distance, self.dropout, self.is_causal = heads, distance, dropout, is_causal
         self.queries_keys_values = nn.Linear(width, 3 * width)
         self.output = nn.Linear(width, width)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rarename.errors import check_least
 from rarename.model.attention import Memory, RelativeAttention
 
 
@@ -33,6 +34,13 @@ class ModelConfig:
     is_scaled: bool = False
     """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is then outweighs what
     the first layers add to it, and later layers can still tell which value it was."""
+
+    def __post_init__(self) -> None:
+        check_least(self, width=1, layers=1, heads=1, inner_width=1, distance=1, dropout=0)
+        if self.dropout >= 1:
+            raise ValueError(f"dropout is {self.dropout}; it must be below 1")
+        if self.width % self.heads:
+            raise ValueError(f"a width of {self.width} cannot be divided among {self.heads} heads")
 
 
 class Layer(nn.Module):

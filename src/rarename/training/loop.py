@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rarename.errors import RunError, UnknownName
+from rarename.errors import RunError, UnknownName, check_least
 from rarename.files import write_text
 from rarename.tasks.task import Counts, Task
 from rarename.training.processes import Processes
@@ -47,7 +47,7 @@ class TrainingConfig:
     """Steps in which the learning rate grows to its full size."""
     weight_decay: float = 0.01
     clip: float = 1.0
-    """The largest norm of a gradient; larger ones are scaled down."""
+    """The largest norm of a gradient; larger ones are scaled down. 0 leaves all as they are."""
     validate_every: int = 50_000
     """Examples between two looks at the validation split."""
     validation_snippets: int = 2_000
@@ -60,8 +60,10 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise UnknownName("schedule", self.schedule, SCHEDULES)
-        if self.patience < 0 or self.validate_every < 1:
-            raise ValueError("patience must be at least 0 and validate_every at least 1")
+        check_least(self, batch_nodes=1, warmup=0, weight_decay=0, clip=0, validate_every=1, validation_snippets=1)
+        check_least(self, learning_rate=0, patience=0, save_every=0)
+        if not self.epochs > 0:
+            raise ValueError(f"epochs is {self.epochs}; it must be above 0")
 
 
 class Outcome(Enum):
@@ -214,7 +216,8 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         part.backward()  # type: ignore[no-untyped-call]
         whole = processes.add_gradients(self.model, part.detach())
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        if self.config.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.running = torch.where(self.running.isnan(), whole, 0.98 * self.running + 0.02 * whole)
         examples, nodes, places, *wanted = processes.add_up(torch.tensor(numbers, dtype=torch.float64)).tolist()

@@ -10,7 +10,7 @@ from torch import nn
 
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
-from rarename.errors import UnknownName, UsageError
+from rarename.errors import UnknownName, UsageError, check_least
 from rarename.model import ModelConfig
 from rarename.syntax import Role
 from rarename.tasks.batches import batches
@@ -50,6 +50,9 @@ class MisuseConfig:
     def __post_init__(self) -> None:
         if self.name != "misuse":
             raise ValueError(f"the settings are those of misuse, not of {self.name!r}")
+        check_least(self, max_nodes=1, dense_epochs=0)
+        if not 0 < self.dense_share <= 1:
+            raise ValueError(f"dense_share is {self.dense_share}; it must be above 0 and at most 1")
         if self.way not in WAYS:
             raise UnknownName("way to make a misuse", self.way, WAYS)
         if self.head not in HEADS:
