@@ -166,10 +166,13 @@ def of_bugs(bugs: dict[str, Any], of_others: dict[str, Any]) -> str:
         "",
         "## Real bugs",
         "",
-        f"{num} functions of open-source projects in which a commit changed one variable name, about 93 % of them real",
-        "mistakes (tier A of a collection that is not part of the project; `experiments/real_bugs.py`, or `--bugs` above).",
-        "The most suspicious place of each, however little suspicious. A project is in the corpus if a package there has",
-        "its name or that of its owner:",
+        textwrap.fill(
+            f"{num} functions of open-source projects in which a commit changed one variable name, about 93 % of them "
+            "real mistakes (tier A of a collection that is not part of the project; `experiments/real_bugs.py`, or "
+            "`--bugs` above). The most suspicious place of each, however little suspicious. A project counts as being "
+            "in the corpus if a package there has its name or that of its owner:",
+            120,
+        ),
         "",
         f"| | of {num} | % | of the {num_others} of projects not in the corpus | % |",
         "|---|---:|---:|---:|---:|",

@@ -75,13 +75,18 @@ def _language(checker: Checker, name: str) -> Any:
 
 
 def check(checker: Checker, text: str, language: str) -> tuple[Finding | None, int]:
-    """The finding in a function, and by how many characters its first line was shifted to make it a program."""
+    """The surest finding in a function, and by how many characters its first line was shifted to make it a program."""
     try:
-        return next(iter(checker.check(text, language)), None), 0
+        return _surest(checker.check(text, language)), 0
     except ParseError:
         # A method stands in a class or an object; by itself it is no program.
-        found = next(iter(checker.check("({" + text + "})", language)), None)
+        found = _surest(checker.check("({" + text + "})", language))
         return found, 2 if found is not None and found.line == 1 else 0
+
+
+def _surest(findings: list[Finding]) -> Finding | None:
+    """A function may have others inside, each with a finding of its own."""
+    return max(findings, key=lambda finding: finding.confidence, default=None)
 
 
 def place(row: dict[str, Any]) -> tuple[int, int]:
