@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from real_bugs import measure as measure_bugs
+from real_bugs import projects
 from safetensors.torch import load_file, save_file
 
 from rarename.cli.evaluate import describe
@@ -146,9 +147,8 @@ def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experimen
 
 def real_bugs(bugs: Path, corpus: Corpus, model: Path) -> list[dict[str, Any]]:
     """Measured on all of them, and on those of projects that are not in the corpus."""
-    names = frozenset(source["name"].lower().lstrip("@").split("/")[-1] for source in corpus.manifest["sources"])
     language = corpus.language.name
-    return [measure_bugs(bugs, language, "A", model, without=without) for without in (frozenset(), names)]
+    return [measure_bugs(bugs, language, "A", model, without=without) for without in (frozenset(), projects(corpus))]
 
 
 def of_bugs(bugs: dict[str, Any], of_others: dict[str, Any]) -> str:

@@ -10,11 +10,11 @@ A line of the file is an object with `before_function` and `after_function` (sou
 import argparse
 import gzip
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from rarename.assist import Checker, Finding
+from rarename.corpus import Corpus
 from rarename.errors import ParseError
 
 
@@ -24,17 +24,16 @@ def main() -> None:
     parser.add_argument("--language", required=True, choices=("python", "javascript"))
     parser.add_argument("--model", nargs="*", default=[])
     parser.add_argument("--tier", default="A")
-    parser.add_argument("--without", metavar="LIST", help="leave out projects with the name of a package in this list")
+    parser.add_argument("--without", metavar="CORPUS", help="leave out projects that are in this corpus")
     arguments = parser.parse_args()
-    without = packages(Path(arguments.without)) if arguments.without else frozenset()
+    without = projects(Corpus(arguments.without)) if arguments.without else frozenset()
     found = measure(arguments.bugs, arguments.language, arguments.tier, *arguments.model, without=without)
     print(json.dumps(found, indent=1))
 
 
-def packages(path: Path) -> frozenset[str]:
-    """The names in a list of packages (`pypi:numpy==2.3.1`)."""
-    lines = [line.strip() for line in path.read_text().splitlines() if ":" in line]
-    return frozenset(re.split("[=@]", line.split(":", 1)[1].lstrip("@"))[0].lower() for line in lines)
+def projects(corpus: Corpus) -> frozenset[str]:
+    """The names of what a corpus was made from, without their scopes."""
+    return frozenset(source["name"].lower().split("/")[-1] for source in corpus.manifest["sources"])
 
 
 def measure(
