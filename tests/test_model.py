@@ -151,6 +151,26 @@ def test_how_a_model_begins():
     assert not torch.equal(to_queries, to_keys)
 
 
+@pytest.mark.parametrize("is_following", [True, False])
+def test_a_model_can_begin_with_what_followed_the_same_node_before(is_following):
+    torch.manual_seed(0)
+    shape = {"width": 128, "layers": 2, "heads": 2, "inner_width": 128, "distance": 8, "dropout": 0.0}
+    starts = {"is_causal": True, "is_matching": True, "is_copying": True, "is_scaled": True}
+    model = Transformer(ModelConfig(**shape, **starts, is_following=is_following), 5, 200).eval()
+    nodes = torch.stack([torch.randperm(200)[:40] for _ in range(20)])
+    nodes = torch.cat([nodes, nodes[:, 10:11]], dim=1)  # what stood at place 10 comes again
+    first, second = model.layers
+    states = second.before_attention(first(model.embed(nodes % 5, nodes), torch.ones_like(nodes, dtype=torch.bool)))
+    queries, keys, _ = second.attention.queries_keys_values(states).chunk(3, dim=-1)
+    scores = (queries[:, -1:, :64] @ keys[:, :, :64].transpose(1, 2)).mean(dim=(0, 1))  # of the first head
+    assert scores.argmax() == (11 if is_following else 40)  # what followed, or the node itself
+
+
+def test_following_takes_two_layers():
+    with pytest.raises(ValueError, match="is_following needs two layers"):
+        ModelConfig(layers=1, is_following=True)
+
+
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="a width of 10 cannot be divided among 4 heads"):
         ModelConfig(width=10, heads=4)

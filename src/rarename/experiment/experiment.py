@@ -73,10 +73,10 @@ _SMALL_COMPLETION: Preset = {
     "task": {"stride": 500},
     "model": {
         "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-        "is_causal": True, "is_matching": True, "is_copying": True, "is_scaled": True,
+        "is_causal": True, "is_matching": True, "is_copying": True, "is_following": True, "is_scaled": True,
     },
     "training": {
-        "learning_rate": 3e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 2_000,
+        "learning_rate": 3e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 1_000,
         "validate_every": 4_000, "validation_snippets": 200,
     },
 }  # fmt: skip

@@ -31,6 +31,9 @@ class ModelConfig:
     """Begin with equal maps to queries and keys, so that nodes of the same value look at each other at once."""
     is_copying: bool = False
     """Begin with attention that hands on what it looks at as it is, so that values seen before are likely at once."""
+    is_following: bool = False
+    """Begin with induction heads (Olsson et al. 2022): a node looks at those that stood behind the like of it before,
+    and hands on what they were, so that the model need not find out how to copy. Needs two layers."""
     is_scaled: bool = False
     """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is then outweighs what
     the first layers add to it, and later layers can still tell which value it was."""
@@ -41,6 +44,8 @@ class ModelConfig:
             raise ValueError(f"dropout is {self.dropout}; it must be below 1")
         if self.width % self.heads:
             raise ValueError(f"a width of {self.width} cannot be divided among {self.heads} heads")
+        if self.is_following and self.layers < 2:
+            raise ValueError("is_following needs two layers, one that tells a node what stands before it and one that looks for it: set model.is_following=false, or more layers")
 
 
 class Layer(nn.Module):
@@ -87,14 +92,18 @@ class Transformer(nn.Module):
             elif isinstance(module, RelativeAttention):
                 nn.init.normal_(module.offset_keys, std=0.02)
                 nn.init.normal_(module.offset_values, std=0.02)
-        for module in self.modules():
-            if isinstance(module, RelativeAttention):
-                with torch.no_grad():
-                    queries, keys, values = module.queries_keys_values.weight.chunk(3)
-                    if self.config.is_matching:
-                        keys.copy_(queries)
-                    if self.config.is_copying:
-                        module.output.weight.copy_(values.T)
+        with torch.no_grad():
+            attentions = [module for module in self.modules() if isinstance(module, RelativeAttention)]
+            for attention in attentions:
+                queries, keys, values = attention.queries_keys_values.weight.chunk(3)
+                if self.config.is_matching:
+                    keys.copy_(queries)
+                if self.config.is_following:
+                    nn.init.orthogonal_(values)
+                if self.config.is_copying:
+                    attention.output.weight.copy_(values.T)
+            if self.config.is_following:
+                _begin_following(*attentions[:2])
 
     def forward(
         self,
@@ -131,3 +140,24 @@ class Transformer(nn.Module):
         """Without the embeddings, as the paper counts."""
         embeddings = self.types.weight.numel() + self.values.weight.numel()
         return sum(parameter.numel() for parameter in self.parameters()) - embeddings
+
+
+def _begin_following(first: RelativeAttention, second: RelativeAttention) -> None:
+    """Make an induction head of the first heads of two layers.
+
+    That of the first looks at the node before, whatever it is, and hands it on in dimensions of its own, so that it can
+    be told from the node itself. That of the second asks in these dimensions for what stands at its own node.
+    """
+    size = first.offset_keys.shape[-1]
+    queries, keys, values = first.queries_keys_values.weight.chunk(3)
+    before = first.distance - 1  # the offset of the node before
+    direction = F.normalize(torch.randn(size), dim=0) * math.sqrt(8 * math.sqrt(size))  # a score of 8
+    first.queries_keys_values.bias[:size] = direction
+    first.offset_keys[0, before] = direction
+    queries[:size] *= 0.3  # so that what a node is hardly matters
+    keys[:size] *= 0.3
+    handed_on = nn.init.orthogonal_(torch.empty(size, queries.shape[1]))
+    first.output.weight[:, :size] = handed_on.T
+    queries, keys, _ = second.queries_keys_values.weight.chunk(3)
+    queries[:size] = values[:size]
+    keys[:size] = handed_on
