@@ -82,7 +82,7 @@ def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMPLETION = {
     "encoding": {"vocabulary_size": 60, "placeholders": 100},
     "task": {"window": 100, "stride": 100},
-    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "distance": 8},
+    "model": {"width": 16, "layers": 2, "heads": 2, "inner_width": 16, "distance": 8},
     "training": {"epochs": 0.2, "batch_nodes": 1_000, "validate_every": 50, "validation_snippets": 20},
 }
 

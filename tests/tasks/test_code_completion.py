@@ -338,7 +338,7 @@ def test_the_paper_preset_has_18_to_19_million_parameters_and_its_schedule(corpu
 SETTINGS = {
     "encoding": {"vocabulary_size": 50, "placeholders": 100},
     "task": {"window": 100, "stride": 100},
-    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "distance": 8},
+    "model": {"width": 16, "layers": 2, "heads": 2, "inner_width": 16, "distance": 8},
     "training": {"epochs": 0.2, "batch_nodes": 1_000, "validate_every": 50, "validation_snippets": 20},
 }
 

@@ -120,7 +120,7 @@ def test_two_processes_learn_completion_as_one_does(corpus_folder, tmp_path):
     settings = {
         "encoding": {"vocabulary_size": 50, "placeholders": 100, "strategy": "standard"},
         "task": {"window": 100, "stride": 100, "has_pointer": True},
-        "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "distance": 8},
+        "model": {"width": 16, "layers": 2, "heads": 2, "inner_width": 16, "distance": 8},
         "training": {"epochs": 0.1, "batch_nodes": 300, "validate_every": 25, "validation_snippets": 20, "warmup": 10},
     }
     setting = build(str(corpus_folder), "tiny", settings, task="completion")

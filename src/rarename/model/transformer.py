@@ -45,7 +45,7 @@ class ModelConfig:
         if self.width % self.heads:
             raise ValueError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if self.is_following and self.layers < 2:
-            raise ValueError("is_following needs two layers, one that tells a node what stands before it and one that looks for it: set model.is_following=false, or more layers")
+            raise ValueError("is_following needs two layers; take more of them, or set model.is_following to false")
 
 
 class Layer(nn.Module):
