@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from rarename.model import ModelConfig, Transformer
 from rarename.model import attention as attentions
@@ -151,24 +152,36 @@ def test_how_a_model_begins():
     assert not torch.equal(to_queries, to_keys)
 
 
-@pytest.mark.parametrize("is_following", [True, False])
-def test_a_model_can_begin_with_what_followed_the_same_node_before(is_following):
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_causal_model_can_begin_with_what_followed_the_same_node_before(sees):
     torch.manual_seed(0)
     shape = {"width": 128, "layers": 2, "heads": 2, "inner_width": 128, "distance": 8, "dropout": 0.0}
     starts = {"is_causal": True, "is_matching": True, "is_copying": True, "is_scaled": True}
-    model = Transformer(ModelConfig(**shape, **starts, is_following=is_following), 5, 200).eval()
+    model = Transformer(ModelConfig(**shape, **starts, sees_neighbours=sees), 5, 200).eval()
     nodes = torch.stack([torch.randperm(200)[:40] for _ in range(20)])
     nodes = torch.cat([nodes, nodes[:, 10:11]], dim=1)  # what stood at place 10 comes again
     first, second = model.layers
     states = second.before_attention(first(model.embed(nodes % 5, nodes), torch.ones_like(nodes, dtype=torch.bool)))
     queries, keys, _ = second.attention.queries_keys_values(states).chunk(3, dim=-1)
     scores = (queries[:, -1:, :64] @ keys[:, :, :64].transpose(1, 2)).mean(dim=(0, 1))  # of the first head
-    assert scores.argmax() == (11 if is_following else 40)  # what followed, or the node itself
+    assert scores.argmax() == (11 if sees else 40)  # what followed, or the node itself
 
 
-def test_following_takes_two_layers():
-    with pytest.raises(ValueError, match="is_following needs two layers"):
-        ModelConfig(layers=1, is_following=True)
+def test_what_followed_takes_two_layers():
+    ModelConfig(layers=1, sees_neighbours=True)
+    with pytest.raises(ValueError, match="sees_neighbours needs two layers"):
+        ModelConfig(layers=1, sees_neighbours=True, is_causal=True)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_a_model_can_begin_with_a_look_at_the_neighbours(heads):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(32, 1, heads, 32, 4, dropout=0.0, is_matching=True, sees_neighbours=True), 9, 9)
+    attention = model.layers[0].attention
+    states = F.layer_norm(torch.randn(1, 12, 32), [32])
+    queries, keys, _ = attention.queries_keys_values(states).view(12, 3, heads, -1).permute(1, 2, 0, 3)
+    near = (queries[:, 6, None] * (keys + attention.offset_keys[:, (torch.arange(12) - 6).clamp(-4, 4) + 4])).sum(-1)
+    assert near.argmax(dim=-1).tolist()[:2] == [5, 7][:heads]
 
 
 def test_heads_must_divide_the_width():

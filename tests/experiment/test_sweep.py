@@ -68,7 +68,7 @@ COMPLETION = (
 training.epochs = 0.05
 training.validate_every = 10
 encoding.placeholders = 50
-model.is_following = false
+model.sees_neighbours = false
 task.window = 50
 task.stride = 50
 

@@ -64,16 +64,20 @@ class Experiment:
 Preset = dict[str, dict[str, Any]]
 
 _SMALL_MISUSE: Preset = {
-    "model": {"width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0, "is_matching": True},
-    "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_500},
-}
+    "model": {
+        "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0,
+        "is_matching": True, "sees_neighbours": True, "is_scaled": True,
+    },
+    "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_000},
+}  # fmt: skip
 
 _SMALL_COMPLETION: Preset = {
     "encoding": {"placeholders": 500},
     "task": {"stride": 500},
     "model": {
         "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-        "is_causal": True, "is_matching": True, "is_copying": True, "is_following": True, "is_scaled": True,
+        "is_causal": True, "is_matching": True, "is_copying": True, "sees_neighbours": True,
+        "is_scaled": True,
     },
     "training": {
         "learning_rate": 3e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 1_000,

@@ -31,9 +31,10 @@ class ModelConfig:
     """Begin with equal maps to queries and keys, so that nodes of the same value look at each other at once."""
     is_copying: bool = False
     """Begin with attention that hands on what it looks at as it is, so that values seen before are likely at once."""
-    is_following: bool = False
-    """Begin with induction heads (Olsson et al. 2022): a node looks at those that stood behind the like of it before,
-    and hands on what they were, so that the model need not find out how to copy. Needs two layers."""
+    sees_neighbours: bool = False
+    """Begin with heads of the first layer that look at the node before and, unless the model is causal, at the one
+    behind. A causal model also begins with an induction head (Olsson et al. 2022) in the second layer: it looks at
+    what stood behind the like of a node before."""
     is_scaled: bool = False
     """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is then outweighs what
     the first layers add to it, and later layers can still tell which value it was."""
@@ -44,8 +45,10 @@ class ModelConfig:
             raise ValueError(f"dropout is {self.dropout}; it must be below 1")
         if self.width % self.heads:
             raise ValueError(f"a width of {self.width} cannot be divided among {self.heads} heads")
-        if self.is_following and self.layers < 2:
-            raise ValueError("is_following needs two layers; take more of them, or set model.is_following to false")
+        if self.sees_neighbours and self.is_causal and self.layers < 2:
+            raise ValueError(
+                "sees_neighbours needs two layers; take more of them, or set model.sees_neighbours to false"
+            )
 
 
 class Layer(nn.Module):
@@ -98,12 +101,16 @@ class Transformer(nn.Module):
                 queries, keys, values = attention.queries_keys_values.weight.chunk(3)
                 if self.config.is_matching:
                     keys.copy_(queries)
-                if self.config.is_following:
-                    nn.init.orthogonal_(values)
+                if self.config.sees_neighbours and self.config.is_causal:
+                    nn.init.orthogonal_(values)  # copies are then exact
                 if self.config.is_copying:
                     attention.output.weight.copy_(values.T)
-            if self.config.is_following:
-                _begin_following(*attentions[:2])
+            if self.config.sees_neighbours and self.config.is_causal:
+                _look_at(attentions[0], head=0, offset=-1)
+                _look_behind(attentions[0], attentions[1])
+            elif self.config.sees_neighbours:
+                for head, offset in zip(range(self.config.heads), (-1, 1), strict=False):
+                    _look_at(attentions[0], head, offset)
 
     def forward(
         self,
@@ -142,22 +149,27 @@ class Transformer(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters()) - embeddings
 
 
-def _begin_following(first: RelativeAttention, second: RelativeAttention) -> None:
-    """Make an induction head of the first heads of two layers.
+def _look_at(attention: RelativeAttention, head: int, offset: int) -> None:
+    """Let a head begin by looking at the node at an offset, whatever that node is."""
+    size = attention.offset_keys.shape[-1]
+    rows = slice(head * size, (head + 1) * size)
+    queries, keys, _ = attention.queries_keys_values.weight.chunk(3)
+    queries[rows] *= 0.3  # what a node is hardly matters
+    keys[rows] *= 0.3
+    direction = F.normalize(torch.randn(size), dim=0) * math.sqrt(8 * math.sqrt(size))  # a score of 8
+    attention.queries_keys_values.bias[rows] = direction
+    attention.offset_keys[head, attention.distance + offset] = direction
 
-    That of the first looks at the node before, whatever it is, and hands it on in dimensions of its own, so that it can
-    be told from the node itself. That of the second asks in these dimensions for what stands at its own node.
+
+def _look_behind(first: RelativeAttention, second: RelativeAttention) -> None:
+    """Make an induction head of the first heads of two layers, the first of which looks at the node before.
+
+    It hands that node on in dimensions of its own, so that it can be told from the node itself. The head of the
+    second layer asks in these dimensions for what stands at its own node.
     """
     size = first.offset_keys.shape[-1]
-    queries, keys, values = first.queries_keys_values.weight.chunk(3)
-    before = first.distance - 1  # the offset of the node before
-    direction = F.normalize(torch.randn(size), dim=0) * math.sqrt(8 * math.sqrt(size))  # a score of 8
-    first.queries_keys_values.bias[:size] = direction
-    first.offset_keys[0, before] = direction
-    queries[:size] *= 0.3  # so that what a node is hardly matters
-    keys[:size] *= 0.3
-    handed_on = nn.init.orthogonal_(torch.empty(size, queries.shape[1]))
+    handed_on = nn.init.orthogonal_(torch.empty(size, first.output.out_features))
     first.output.weight[:, :size] = handed_on.T
     queries, keys, _ = second.queries_keys_values.weight.chunk(3)
-    queries[:size] = values[:size]
+    queries[:size] = first.queries_keys_values.weight.chunk(3)[2][:size]
     keys[:size] = handed_on
