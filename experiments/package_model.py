@@ -9,6 +9,7 @@ split, and on real bugs if there are any.
 """
 
 import argparse
+import dataclasses
 import json
 import shutil
 import textwrap
@@ -80,6 +81,15 @@ def of_corpus(corpus: Corpus, name: str) -> dict[str, str]:
     return {"language": corpus.language.name, "corpus": name, "lists": lists, "sources": " ".join(sources)}
 
 
+def unusual_settings(experiment: experiments.Experiment, preset: str, language: str) -> str:
+    """What `rarename train` must be told beside the preset, as options."""
+    usual = experiments.build(experiment.corpus, preset, {}, language, experiment.task.name)
+    ours, usuals = (experiments.flattened(dataclasses.asdict(each)) for each in (experiment, usual))
+    told = {key: value for key, value in ours.items() if value != usuals[key] and key != "corpus_digest"}
+    options = [f"--set {key}={str(value).lower()}" for key, value in told.items()]
+    return " \\\n    ".join(" ".join(options[start : start + 3]) for start in range(0, len(options), 3))
+
+
 def completion_card(experiment: experiments.Experiment, source: Path, corpus: Corpus, scores: dict[str, Any]) -> str:
     """The card of a model for completion."""
     metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
@@ -88,7 +98,7 @@ def completion_card(experiment: experiments.Experiment, source: Path, corpus: Co
     text = (Path(__file__).parent / "completion_card.md").read_text()
     return text.format(
         **of_corpus(corpus, experiment.corpus),
-        settings=f"--set training.epochs={training.epochs} --set training.validate_every={training.validate_every}",
+        settings=unusual_settings(experiment, "complete", corpus.language.name),
         training=textwrap.fill(
             f"{last['examples']:,} windows, {last['nodes_per_second'] * last['seconds'] / 1e6:.1f} million nodes, "
             f"{last['seconds'] / 3600:.1f} hours on one thread beside other work. Mean reciprocal rank of values on "
@@ -110,16 +120,11 @@ def card(
 ) -> str:
     """The model card."""
     metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
-    told = {
-        "task.dense_epochs": experiment.task.dense_epochs,
-        "training.epochs": experiment.training.epochs,
-        "training.validate_every": experiment.training.validate_every,
-    }
     shown = scores["at_confidence"][f"{least:g}"]
     text = (Path(__file__).parent / "model_card.md").read_text()
     text = text.format(
         **of_corpus(corpus, experiment.corpus),
-        settings=" ".join(f"--set {key}={value}" for key, value in told.items()),
+        settings=unusual_settings(experiment, "check", corpus.language.name),
         training=textwrap.fill(of_training(metrics, experiment), 120),
         scores=describe(scores).rstrip(),
         least=least,
