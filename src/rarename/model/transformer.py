@@ -34,7 +34,7 @@ class ModelConfig:
     sees_neighbours: bool = False
     """Begin with heads of the first layer that look at the node before and, unless the model is causal, at the one
     behind. A causal model also begins with an induction head (Olsson et al. 2022) in the second layer: it looks at
-    what stood behind the like of a node before."""
+    what stood behind the like of a node before, and the maps to values are orthogonal, so that copies are exact."""
     is_scaled: bool = False
     """Multiply embeddings by √width where they are read (Vaswani et al. 2017): what a node is then outweighs what
     the first layers add to it, and later layers can still tell which value it was."""
@@ -102,7 +102,7 @@ class Transformer(nn.Module):
                 if self.config.is_matching:
                     keys.copy_(queries)
                 if self.config.sees_neighbours and self.config.is_causal:
-                    nn.init.orthogonal_(values)  # copies are then exact
+                    nn.init.orthogonal_(values)
                 if self.config.is_copying:
                     attention.output.weight.copy_(values.T)
             if self.config.sees_neighbours and self.config.is_causal:
