@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from rarename.corpus import Corpus, PrepareSettings, prepare
 from rarename.encoding import Encoding
 from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
+from rarename.spelling import likeness_of, spellings
 from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
 from rarename.syntax.functions import Slice
 from rarename.syntax.source import rewrite
@@ -65,8 +67,9 @@ def function_at(tree, start, language):
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
     fixes = np.array([kind in language.fixed_types for kind in tree.types])
     is_fixed = np.array([parent >= 0 and fixes[parent] for parent in tree.parents])[part]
-    function = Function(types[part], ranks[part], roles[part], np.maximum(found[part] - start, -1), is_fixed=is_fixed)
-    return function, tree, start, names
+    scopes_of_part = np.maximum(found[part] - start, -1)
+    function = Function(types[part], ranks[part], roles[part], scopes_of_part, is_fixed=is_fixed)
+    return replace(function, spellings=spellings(tree.values)[part]), tree, start, names
 
 
 def test_three_places_three_variables_one_of_them_twice():
@@ -100,8 +103,60 @@ def test_the_paper_draws_every_place_and_local_draws_reads_of_local_names():
     assert outside == {"source", "limit", "line", "parts"}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_local_misuses_always_compile(corpus_folder, projects, seed):
+def test_how_alike_names_are_spelled():
+    words = ["row", "rows", "ROW", "limit", None, "x" * 100, "größe"]
+    rows = spellings(words)
+    assert likeness_of(rows[0], rows).round(3).tolist() == [1.0, round(2 * 3 / (4 + 5), 3), 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert likeness_of(rows[6], rows[6:]) == [1.0]
+
+
+def test_misuses_that_prefer_names_spelled_alike_are_drawn_in_proportion():
+    text = "def f(row, rows, limit):\n    use(row, rows, limit)\n    use(row, rows, limit)\n"
+    function, _, _, names = function_of(text)
+    generator, likeness, num_draws = np.random.default_rng(0), 2.0, 6_000
+    drawn = Counter()
+    for _ in range(num_draws):
+        location, wrong = draw_local(function, generator, likeness)
+        drawn[names[function.values[location]], names[wrong]] += 1
+    words = ["row", "rows", "limit"]
+    table = dict(zip(words, spellings(words), strict=True))
+    weights = {
+        (right, wrong): math.exp(likeness * likeness_of(table[right], table[wrong][None])[0])
+        for right in words
+        for wrong in words
+        if right != wrong
+    }
+    for pair, weight in weights.items():
+        assert drawn[pair] / num_draws == pytest.approx(weight / sum(weights.values()), abs=0.02)
+
+
+@pytest.mark.parametrize("likeness", [0.0, 4.0])
+def test_many_misuses_follow_the_rules_of_one(likeness):
+    function, _, _, names = function_of(SOURCE)
+    for seed in range(50):
+        for location, wrong in draw_many(function, np.random.default_rng(seed), 0.5, likeness):
+            right = names[function.values[location]]
+            assert names[wrong] in {"source", "target", "limit", "line", "parts", "piece"} - {right}
+            assert names[wrong] != "piece" or right in {"line", "limit"}  # it can be seen in the comprehension alone
+
+
+def test_likeness_changes_training_but_not_what_is_measured(corpus_folder):
+    corpus = Corpus(corpus_folder)
+    encoding = Encoding(Vocabulary([]), types=corpus.types)
+    plain, alike = (
+        MisuseTask(corpus, encoding, MisuseConfig(way="local", likeness=likeness), batch_nodes=1_000, seed=0)
+        for likeness in (0.0, 4.0)
+    )
+    for one, other in zip(plain.measured("test"), alike.measured("test"), strict=True):
+        assert torch.equal(one.values, other.values)
+    pairs = [(plain.batch(indexes, 0).values, alike.batch(indexes, 0).values) for indexes in list(plain.batches(0))[:5]]
+    assert any(one.shape != other.shape or not torch.equal(one, other) for one, other in pairs)
+    with pytest.raises(ValueError, match="likeness is for the way 'local'"):
+        MisuseConfig(way="paper", likeness=1.0)
+
+
+@pytest.mark.parametrize(("seed", "likeness"), [(0, 0.0), (1, 0.0), (2, 4.0)])
+def test_local_misuses_always_compile(corpus_folder, projects, seed, likeness):
     """On real code: put the misuse into the source text, and let Python compile it."""
     checked = 0
     for path in sorted(projects.glob("*/*.py"))[seed::3]:
@@ -111,7 +166,7 @@ def test_local_misuses_always_compile(corpus_folder, projects, seed):
         except ParseError:
             continue
         for function, tree, start, names in found[:10]:
-            misuse = draw_local(function, np.random.default_rng(seed))
+            misuse = draw_local(function, np.random.default_rng(seed), likeness)
             if misuse is None or tree.span(start + misuse.location).line == 0:
                 continue
             values = list(tree.values)

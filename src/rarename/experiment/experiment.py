@@ -97,7 +97,10 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "small": _SMALL_MISUSE,
         "check": {
             "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
-            "task": {"way": "local", "max_nodes": 400, "head": "pairs", "counts_uses": True, "dense_epochs": 3},
+            "task": {
+                "way": "local", "likeness": 4.0, "max_nodes": 400, "head": "pairs", "counts_uses": True,
+                "dense_epochs": 3,
+            },
             "model": _SMALL_MISUSE["model"] | {"layers": 4},
             "training": _SMALL_MISUSE["training"] | {"epochs": 4.0},
         },

@@ -5,10 +5,11 @@ on rank ids, before anonymization: numbered first, a placeholder out of order wo
 
 There are two ways to draw one. `paper` takes any two places that hold different variables. `local` swaps one read of a
 local name for another local name that is in scope there: what people really get wrong, and always code that compiles.
+To train with, it can prefer names that are spelled alike (`rarename.spelling`), which people confuse most.
 Examples of GREAT come with their misuse, which is taken as it is.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from rarename.corpus.documents import Bug
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.parts import MAX_PARTS, part_ids
+from rarename.spelling import NUM_BYTES, likeness_of, spellings
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
 from rarename.syntax.traversal import VARIABLE_ROLES
@@ -52,6 +54,8 @@ class Function:
     """The node that opens the innermost scope around each node; -1 for what lies outside the function."""
     parts: NDArray[np.int16] | None = None
     """The parts of each value, if it is a name: see `rarename.parts`."""
+    spellings: NDArray[np.uint8] | None = None
+    """How each value is spelled: see `rarename.spelling`."""
     bug: Bug | None = None
     """A ready-made misuse, which is in `values` already."""
     is_fixed: NDArray[np.bool_] | None = None
@@ -128,21 +132,26 @@ def draw_anywhere(function: Function, generator: np.random.Generator) -> Misuse 
     return Misuse(location, int(generator.choice(names[names != function.values[location]])))
 
 
-def draw_local(function: Function, generator: np.random.Generator) -> Misuse | None:
-    """A read of a local name that stands elsewhere too, replaced by another local name in scope."""
-    return next(iter(_draw_locals(function, generator, 1)), None)
+def draw_local(function: Function, generator: np.random.Generator, likeness: float = 0.0) -> Misuse | None:
+    """A read of a local name that stands elsewhere too, replaced by another local name in scope.
+
+    With a `likeness` above 0 a pair of names that are alike by `a` is exp(`likeness` * `a`) times as likely.
+    """
+    return next(iter(_draw_locals(function, generator, 1, likeness)), None)
 
 
-def draw_many(function: Function, generator: np.random.Generator, share: float) -> tuple[Misuse, ...]:
+def draw_many(
+    function: Function, generator: np.random.Generator, share: float, likeness: float = 0.0
+) -> tuple[Misuse, ...]:
     """Misuses like those of `draw_local` at about this share of the reads of local names, at least one if any can be.
 
     Every misused name still stands somewhere, so that each can be repaired.
     """
     num_reads = int(np.isin(function.values[function.roles == Role.READ], function.values[function.bindings]).sum())
-    return tuple(_draw_locals(function, generator, max(1, int(generator.binomial(num_reads, share)))))
+    return tuple(_draw_locals(function, generator, max(1, int(generator.binomial(num_reads, share))), likeness))
 
 
-def _draw_locals(function: Function, generator: np.random.Generator, limit: int) -> Iterator[Misuse]:
+def _draw_locals(function: Function, generator: np.random.Generator, limit: int, likeness: float) -> Iterator[Misuse]:
     values, bindings = function.values, function.bindings
     reads = np.nonzero(function.roles == Role.READ)[0]
     reads = reads[np.isin(values[reads], values[bindings])]
@@ -152,26 +161,62 @@ def _draw_locals(function: Function, generator: np.random.Generator, limit: int)
         fixed = values[function.is_fixed]  # before `global x` there must be no x
     names, counts = np.unique(values[function.variables], return_counts=True)
     left = dict(zip(names.tolist(), counts.tolist(), strict=True))
-    for location in generator.permutation(reads).tolist():
+    in_scope = {scope: _names_in_scope(function, scope, fixed) for scope in np.unique(function.scopes[reads]).tolist()}
+    weights = _weights(function, reads, in_scope, likeness) if likeness else {}
+    for location in _in_random_order(reads, weights, generator):
         right = int(values[location])
         if left[right] < 2:
             continue
-        visible = bindings[np.isin(function.scopes[bindings], _scopes_around(function, location))]
-        others = np.unique(values[visible])
-        others = others[(others != right) & ~np.isin(others, fixed)]
+        others = values[in_scope[int(function.scopes[location])]]
+        others = others[others != right]
         if len(others):
             left[right] -= 1
-            yield Misuse(location, int(generator.choice(others)))
+            share = weights[location] / weights[location].sum() if likeness else None
+            yield Misuse(location, int(generator.choice(others, p=share)))
             limit -= 1
             if not limit:
                 return
 
 
-def _scopes_around(function: Function, place: int) -> list[int]:
-    """The scopes that a place can see, the innermost first."""
+def _names_in_scope(function: Function, scope: int, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each name that is bound where a scope can see it, and may be put in, a place where it is bound."""
+    bindings = function.bindings
+    visible = bindings[np.isin(function.scopes[bindings], _scopes_around(function, scope))]
+    names, first = np.unique(function.values[visible], return_index=True)
+    return visible[first[~np.isin(names, fixed)]]
+
+
+def _weights(
+    function: Function, reads: NDArray[np.int64], in_scope: Mapping[int, NDArray[np.int64]], likeness: float
+) -> dict[int, NDArray[np.float64]]:
+    """For each read how likely each of the other names in scope is put there."""
+    result = {}
+    assert function.spellings is not None
+    for location in reads.tolist():
+        others = in_scope[int(function.scopes[location])]
+        others = others[function.values[others] != function.values[location]]
+        result[location] = np.exp(likeness * likeness_of(function.spellings[location], function.spellings[others]))
+    return result
+
+
+def _in_random_order(
+    reads: NDArray[np.int64], weights: Mapping[int, NDArray[np.float64]], generator: np.random.Generator
+) -> list[int]:
+    """Reads in random order; with weights, each time the next is drawn in proportion to the sum of its own."""
+    if weights:
+        totals = np.array([weights[location].sum() for location in reads.tolist()])
+        order = reads[np.argsort(generator.exponential(size=len(reads)) / np.maximum(totals, 1e-9))]
+    else:
+        order = generator.permutation(reads)
+    return [int(location) for location in order]
+
+
+def _scopes_around(function: Function, scope: int) -> list[int]:
+    """A scope and those around it."""
     result = []
-    while (place := int(function.scopes[place])) >= 0:
-        result.append(place)
+    while scope >= 0:
+        result.append(scope)
+        scope = int(function.scopes[scope])
     return result
 
 
@@ -243,8 +288,9 @@ class Functions(Sequence[Function]):
         ranking: NDArray[np.int64],
         max_nodes: int = MAX_NODES,
         parts: NDArray[np.int16] | None = None,
+        spellings: NDArray[np.uint8] | None = None,
     ) -> None:
-        self._parts = parts
+        self._parts, self._spellings = parts, spellings
         self._files: list[Nodes] = []
         self._bugs: dict[int, Bug] = {}
         numbers: dict[str, int] = {}
@@ -291,15 +337,23 @@ class Functions(Sequence[Function]):
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
         file, start, length = self._places[index].tolist()
         function: Function = self._files[file].cut(start, length)
-        # The last row of the table is for values without a rank.
-        parts = None if self._parts is None else self._parts[np.maximum(function.values, -1)]
-        return replace(function, parts=parts, bug=self._bugs.get(file))
+        ranks = np.maximum(function.values, -1)  # the last row of a table is for values without a rank
+        parts = None if self._parts is None else self._parts[ranks]
+        spellings = None if self._spellings is None else self._spellings[ranks]
+        return replace(function, parts=parts, spellings=spellings, bug=self._bugs.get(file))
 
 
 def part_table(corpus: Corpus, ranking: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
     """The parts of every value of a corpus, by its rank in a ranking; the last row is empty."""
     result = np.zeros((corpus.num_values + 1, MAX_PARTS), dtype=np.int16)
     result[ranking] = part_ids(corpus.values(), parts)
+    return result
+
+
+def spelling_table(corpus: Corpus, ranking: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The spelling of every value of a corpus, by its rank in a ranking; the last row is empty."""
+    result = np.zeros((corpus.num_values + 1, NUM_BYTES), dtype=np.uint8)
+    result[ranking] = spellings(corpus.values())
     return result
 
 

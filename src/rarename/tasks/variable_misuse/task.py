@@ -16,7 +16,7 @@ from rarename.syntax import Role
 from rarename.tasks.batches import batches
 from rarename.tasks.task import MEASURED_SEED, Loss
 from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
-from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_many, part_table
+from rarename.tasks.variable_misuse.examples import WAYS, Functions, draw_local, draw_many, part_table, spelling_table
 from rarename.tasks.variable_misuse.model import HEADS, Answer, MisuseModel
 from rarename.tasks.variable_misuse.scoring import Counts, loss
 
@@ -36,6 +36,8 @@ class MisuseConfig:
     name: str = "misuse"
     way: str = "paper"
     """How misuses are drawn: a key of `examples.WAYS`."""
+    likeness: float = 0.0
+    """In training, how much likelier `local` misuses are whose names are spelled alike: see `draw_local`."""
     max_nodes: int = 250
     """Longer functions are left out."""
     head: str = "pointers"
@@ -50,13 +52,15 @@ class MisuseConfig:
     def __post_init__(self) -> None:
         if self.name != "misuse":
             raise ValueError(f"the settings are those of misuse, not of {self.name!r}")
-        check_least(self, max_nodes=1, dense_epochs=0)
+        check_least(self, max_nodes=1, dense_epochs=0, likeness=0)
         if not 0 < self.dense_share <= 1:
             raise ValueError(f"dense_share is {self.dense_share}; it must be above 0 and at most 1")
         if self.way not in WAYS:
             raise UnknownName("way to make a misuse", self.way, WAYS)
         if self.head not in HEADS:
             raise UnknownName("head", self.head, HEADS)
+        if self.likeness and self.way != "local":
+            raise ValueError(f"likeness is for the way 'local'; the way is {self.way!r}")
 
     def check_placeholders(self, placeholders: int) -> None:
         """Every node may hold another rare name."""
@@ -93,7 +97,8 @@ class MisuseTask:
         self.collate = config.collator(encoding)
         ranking = corpus.ranking(*config.counted)
         parts = part_table(corpus, ranking, encoding.parts) if encoding.parts else None
-        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes, parts))
+        spellings = spelling_table(corpus, ranking) if config.likeness else None
+        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes, parts, spellings))
 
     def build(self, config: ModelConfig) -> nn.Module:
         return self.config.model(config, self.encoding)
@@ -119,7 +124,9 @@ class MisuseTask:
         examples = [
             example
             for index in indexes
-            for example in self._pair(functions, index, [self.seed, index, epoch % BUGS_PER_FUNCTION], [epoch])
+            for example in self._pair(
+                functions, index, [self.seed, index, epoch % BUGS_PER_FUNCTION], [epoch], self.config.likeness
+            )
         ]
         return self.collate(examples)
 
@@ -144,16 +151,19 @@ class MisuseTask:
     def _dense(self, functions: Functions, index: int, epoch: int) -> Example:
         """A function with many misuses, others in each epoch."""
         function, generator = functions[index], np.random.default_rng([self.seed, index, epoch, 2])
-        misuses = draw_many(function, generator, self.config.dense_share)
+        misuses = draw_many(function, generator, self.config.dense_share, self.config.likeness)
         return Example(function, misuses, int(generator.integers(2**63)), is_dense=True)
 
-    def _pair(self, functions: Functions, index: int, seed: list[int], more: list[int]) -> list[Example]:
+    def _pair(
+        self, functions: Functions, index: int, seed: list[int], more: list[int], likeness: float = 0.0
+    ) -> list[Example]:
         """A function, clean and with a misuse. The misuse follows from `seed`, the placeholders also from `more`."""
         function, project = functions[index], functions.project(index)
         clean, buggy = np.random.default_rng([*seed, 1, *more]).integers(2**63, size=2).tolist()
         if function.bug is not None:  # it has come with a misuse, or clean, as it is
             return [Example(function, (), clean, project=project)]
-        misuse = WAYS[self.config.way](function, np.random.default_rng(seed))
+        generator = np.random.default_rng(seed)
+        misuse = draw_local(function, generator, likeness) if likeness else WAYS[self.config.way](function, generator)
         pair = [Example(function, (), clean, project=project)]
         # Not every function has a place for a misuse of every way.
         return pair if misuse is None else [*pair, Example(function, (misuse,), buggy, project=project)]
