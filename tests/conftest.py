@@ -29,6 +29,26 @@ def corpus_folder(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
+@pytest.fixture(scope="session")
+def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus with the same test split; one more project in training gives names and types other ranks."""
+    from rarename.corpus import Corpus, PrepareSettings, prepare
+
+    corpus, folder = Corpus(corpus_folder), tmp_path_factory.mktemp("others")
+    splits = {name: {file.project for file in corpus.split(name)} for name in ("train", "validation", "test")}
+    sources = Path(shutil.copytree(projects, folder / "projects"))
+    (sources / "more").mkdir()
+    text = "".join(f"async def new_{number}(fresh):\n    await fresh\n" for number in range(400))
+    (sources / "more" / "m.py").write_text(text)
+    splits["train"].add("more")
+    (folder / "splits.txt").write_text("".join(f"{split} {name}\n" for split in splits for name in splits[split]))
+    prepare(folder / "other", [str(sources)], PrepareSettings("python", splits=folder / "splits.txt"))
+    other = Corpus(folder / "other")
+    assert list(other.types) != list(corpus.types)
+    assert list(other.vocabulary(40)) != list(corpus.vocabulary(40))
+    return folder / "other"
+
+
 @pytest.fixture(scope="module")
 def one_thread():
     """Sums of floats depend on how they are divided among threads; and tests may run beside other work."""

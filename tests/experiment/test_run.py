@@ -265,11 +265,9 @@ def test_a_torn_line_of_metrics_is_written_again(setting, undisturbed, begun):
 def test_a_truncated_file_says_so(setting, finished):
     for name in ("weights.safetensors", "state.safetensors"):
         (finished / name).write_bytes((finished / name).read_bytes()[:1000])
-    with pytest.raises(
-        RunError, match=r"weights\.safetensors is missing or damaged: .*; train again, or put back a copy"
-    ):
+    with pytest.raises(RunError, match=r"weights\.safetensors is damaged: .*; train again, or put back a copy"):
         evaluate(finished)
-    with pytest.raises(RunError, match=r"state\.safetensors is missing or damaged"):
+    with pytest.raises(RunError, match=r"state\.safetensors is damaged"):
         train(setting, finished, resume=True)
 
 
@@ -328,7 +326,7 @@ def test_a_corpus_that_ranks_names_otherwise_says_so(finished):
     content = json.loads(path.read_text())
     content["values"][:2] = content["values"][1::-1]
     path.write_text(json.dumps(content))
-    with pytest.raises(RunError, match="ranks names in another order than the corpus that the run was trained with"):
+    with pytest.raises(RunError, match="another order of names than the run was trained with"):
         evaluate(finished)
 
 
@@ -462,3 +460,37 @@ def test_a_setting_that_does_not_fit_the_corpus_says_so(corpus_folder, tmp_path,
 def test_a_wrong_setting_is_named(preset, settings, error, message):
     with pytest.raises(error, match=message):
         build("corpus", preset, settings)
+
+
+def test_a_run_that_is_stopped_early_can_be_tried_out_and_ends_the_same(setting, undisturbed, tmp_path):
+    folder = tmp_path / "stopped"
+    assert train(setting, folder, time_limit=0.0) is Outcome.INTERRUPTED
+    assert not (folder / "metrics.jsonl").exists()
+    assert evaluate(folder)["num_clean"] > 0
+    assert train(setting, folder, resume=True) is Outcome.FINISHED
+    assert_same_run(undisturbed, folder)
+
+
+def test_without_weights_it_says_how_to_get_some(begun):
+    (begun / "weights.safetensors").unlink(missing_ok=True)
+    with pytest.raises(RunError, match=r"weights\.safetensors is missing: .* go on with `rarename train` and --resume"):
+        evaluate(begun)
+
+
+def test_two_trainings_in_one_folder(setting, begun, tmp_path):
+    met = []
+
+    def begin_another(told):
+        with pytest.raises(RunError, match="another process is training in"):
+            train(setting, begun, resume=True)
+        met.append(told)
+
+    assert train(setting, begun, resume=True, tell=begin_another) is Outcome.FINISHED
+    assert met
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="is a file"):
+        train(setting, tmp_path / "file")
+
+
+def test_a_run_is_measured_on_another_corpus(finished, other_corpus_folder):
+    assert evaluate(finished, corpus=str(other_corpus_folder)) == evaluate(finished)

@@ -322,6 +322,21 @@ def test_ranks_of_a_corpus_are_those_of_the_vocabulary_that_completion_uses(corp
     assert (corpus.ranking(*CompletionConfig.counted) == np.arange(corpus.num_values)).all()
 
 
+def test_another_corpus_gives_the_same_batches(corpus_folder, other_corpus_folder):
+    corpus = Corpus(corpus_folder)
+    encoding = Encoding(corpus.vocabulary(300, *CompletionConfig.counted), corpus.types)
+    here, there = (
+        CompletionConfig(window=100, stride=50).task(each, encoding, 1_000, seed=0).measured("test")
+        for each in (corpus, Corpus(other_corpus_folder))
+    )
+    num_batches = 0
+    for one, other in zip(here, there, strict=True):
+        assert torch.equal(one.types, other.types)
+        assert torch.equal(one.values, other.values)
+        num_batches += 1
+    assert num_batches
+
+
 def test_the_paper_preset_has_18_to_19_million_parameters_and_its_schedule(corpus_folder):
     setting = build(str(corpus_folder), "paper", {}, task="completion")
     model = CompletionModel(setting.model, 10, 10)

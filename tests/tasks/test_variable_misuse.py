@@ -15,8 +15,10 @@ from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.spelling import likeness_of, spellings
 from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
-from rarename.syntax.functions import Slice
+from rarename.syntax.functions import Slice, functions
+from rarename.syntax.scopes import Scoping
 from rarename.syntax.source import rewrite
+from rarename.tasks.alignment import Alignment
 from rarename.tasks.variable_misuse.batch import MANY, NUM_USAGES, Batch, Collator, Example
 from rarename.tasks.variable_misuse.examples import (
     WAYS,
@@ -28,7 +30,6 @@ from rarename.tasks.variable_misuse.examples import (
     draw_local,
     draw_many,
     is_fit,
-    scopes,
 )
 from rarename.tasks.variable_misuse.model import HEADS, PairAnswer, PointerAnswer
 from rarename.tasks.variable_misuse.scoring import PLACES_WEIGHT, Counts, loss, suspicions
@@ -60,9 +61,8 @@ def functions_of(text, language=PYTHON):
 def function_at(tree, start, language):
     length = tree.lengths()[start]
     ranks, names = Vocabulary([]).ranks(tree.values)
-    opens = np.array([kind in language.scope_types for kind in tree.types])
-    types = np.arange(len(tree))  # every node is its own type here: only whether it opens a scope matters
-    found = scopes(types, np.array(tree.parents), opens)
+    types = np.arange(len(tree))  # every node is its own type here: only what it means for scopes matters
+    found = Scoping.of(tree.types, language).scopes(types, np.array(tree.parents))
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
     fixes = np.array([kind in language.fixed_types for kind in tree.types])
@@ -205,7 +205,7 @@ def test_a_function_without_a_place_for_a_misuse_has_none():
 
 def test_functions_of_a_corpus_are_fit_and_not_too_long(corpus_folder):
     corpus = Corpus(corpus_folder)
-    functions = Functions(corpus, "train", corpus.ranking("names"), max_nodes=100)
+    functions = Functions(corpus, "train", Alignment(None, corpus.ranking("names")), max_nodes=100)
     assert len(functions) > 100
     assert functions.lengths.max() <= 100
     assert all(is_fit(functions[index]) for index in range(len(functions)))
@@ -274,7 +274,7 @@ def test_the_losses_of_parts_add_up_to_the_loss_of_the_whole():
     parts = [
         loss(
             PointerAnswer(answer.location[rows], answer.repairs[rows]),
-            Batch(**{name: tensor[rows] for name, tensor in vars(batch).items() if tensor is not None}),
+            Batch(**{name: tensor[rows] for name, tensor in vars(batch).items() if torch.is_tensor(tensor)}),
         )
         for rows in (slice(0, 1), slice(1, 2))
     ]
@@ -448,8 +448,8 @@ def test_a_suspicion_is_a_candidate_and_names_another_variable():
 
 
 def nodes_of(values, roles):
-    nothing = np.zeros(len(values), dtype=np.int64)
-    return Function(nothing, np.array(values), np.array(roles, dtype=np.int8), nothing)
+    scopes = np.array([-1] + [0] * (len(values) - 1), dtype=np.int32)
+    return Function(np.zeros(len(values), dtype=np.int64), np.array(values), np.array(roles, dtype=np.int8), scopes)
 
 
 def test_each_nested_function_has_its_own_suspicion():
@@ -467,15 +467,98 @@ def test_each_nested_function_has_its_own_suspicion():
     assert found.confidence.tolist() == pytest.approx([0, 6 / 9, 0])
 
 
-def test_what_functions_see_of_each_other():
-    # outer binds 5; the first inside binds 6 and reads 5; the second binds 7.
-    function = nodes_of([5, 6, 5, 7], [Role.PARAMETER, Role.PARAMETER, Role.READ, Role.PARAMETER])
-    nest = Nest(function, [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
+NESTED = """
+@mark(outer)
+def f(outer, rows, total=outer):
+    first = [row.name for row in rows for cell in row]
+    class Own:
+        field = outer
+        def method(self, given=field):
+            inner = given
+            return inner, outer, freely
+    key = lambda one, two=first: one
+    return first, key, freely
+"""
+
+NESTED_JAVASCRIPT = """
+function f(rows, start = rows) {
+  for (const row of rows) { let inner = row; use(inner); }
+  if (start) { var late = start; }
+  class Own { method(given) { return given; } }
+  return [late, start];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "name", "number", "seen"),
+    [
+        # The last number counts the places where the name is read.
+        (NESTED, PYTHON, "rows", 0, "outer rows total first key freely"),  # what a comprehension loops over
+        (NESTED, PYTHON, "row", 1, "outer rows total first key freely row cell"),  # the next loop in it
+        (NESTED, PYTHON, "outer", 0, "outer freely"),  # a default
+        (NESTED, PYTHON, "outer", 1, "outer rows total first key freely field"),  # the body of a class
+        (NESTED, PYTHON, "field", 0, "outer rows total first key freely field"),  # a default in a class
+        (NESTED, PYTHON, "inner", 0, "outer rows total first key freely self given inner"),  # not the class around it
+        (NESTED, PYTHON, "first", 0, "outer rows total first key freely"),  # the default of a lambda
+        (NESTED, PYTHON, "one", 0, "outer rows total first key freely one two"),
+        (NESTED_JAVASCRIPT, JAVASCRIPT, "rows", 1, "rows start late use"),  # `late` stands outside of its block
+        (NESTED_JAVASCRIPT, JAVASCRIPT, "row", 0, "rows start late use row inner"),
+        (NESTED_JAVASCRIPT, JAVASCRIPT, "given", 0, "rows start late use given"),
+        (NESTED_JAVASCRIPT, JAVASCRIPT, "late", 0, "rows start late use"),
+    ],
+)
+def test_what_can_be_seen_from_a_place(text, language, name, number, seen):
+    function, _, _, names = function_of(text, language)
+    nest = Nest(function, [Slice(0, len(function))])
+    reads = [node for node in np.nonzero(function.roles == Role.READ)[0] if names[function.values[node]] == name]
+    is_seen = nest.seen_from(int(reads[number]))[function.variables]
+    found = {names[rank] for rank in function.values[function.variables[is_seen]]}
+    assert found - {"mark"} == set(seen.split())
+
+
+def test_which_function_owns_a_place():
+    nest = Nest(nodes_of([5, 6, 5, 7], [Role.PARAMETER] * 4), [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
     assert [nest.owner(node) for node in range(4)] == [0, 1, 1, 3]
     assert nest.owned_by(1).tolist() == [False, True, True, False]
-    assert nest.seen_by(0).tolist() == [True, False, True, False]
-    assert nest.seen_by(1).tolist() == [True, True, True, False]
-    assert nest.seen_by(3).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("likeness", [0.0, 4.0])
+@pytest.mark.parametrize(("text", "language"), [(NESTED, PYTHON), (NESTED_JAVASCRIPT, JAVASCRIPT)])
+def test_misuses_put_in_only_what_can_be_seen(text, language, likeness):
+    function, _, _, names = function_of(text, language)
+    nest = Nest(function, [Slice(0, len(function))])
+    for seed in range(200):
+        location, wrong = draw_local(function, np.random.default_rng(seed), likeness)
+        assert wrong in function.values[nest.seen_from(location)], (names[function.values[location]], names[wrong])
+
+
+def test_suggestions_can_be_seen_and_each_example_has_its_surest():
+    function, _, _, _ = function_of(NESTED)
+    nodes = len(function)
+    config = MisuseConfig(way="local", head="pairs")
+    encoding = Encoding(Vocabulary([]), types=[str(number) for number in range(500)], placeholders=nodes)
+    inside = (Slice(0, nodes), *(Slice(*part) for part in nested_functions(NESTED)))
+    assert len(inside) == 2
+    batch = config.collator(encoding)(
+        [Example(function, (), 0, inside=inside), Example(function, (), 0, inside=inside)]
+    )
+    torch.manual_seed(0)
+    answer = config.model(ModelConfig(16, 1, 2, 16, dropout=0.0), encoding).eval()(batch)
+    said = suspicions(answer, batch, batch.nests)
+    assert said.row.tolist() == [0, 0, 1, 1]
+    for row, place, repair in zip(said.row.tolist(), said.place.tolist(), said.repair.tolist(), strict=True):
+        assert batch.nests[row].seen_from(place)[repair]
+    surest = said.surest(2)
+    assert surest.row.tolist() == [0, 1]
+    assert surest.confidence.tolist() == pytest.approx(said.confidence.view(2, 2).max(dim=1).values.tolist())
+
+
+def nested_functions(text):
+    """The functions inside the first, counted from its beginning."""
+    tree = parse(text, PYTHON)
+    outer, *inside = functions(tree, PYTHON)
+    return [(start - outer.start, length) for start, length in inside]
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -511,7 +594,7 @@ def test_wrong_words_for_the_task_are_named():
 
 def rows_of(batch):
     for row in range(len(batch)):
-        yield Batch(**{name: tensor[row] for name, tensor in vars(batch).items() if tensor is not None})
+        yield Batch(**{name: tensor[row] for name, tensor in vars(batch).items() if torch.is_tensor(tensor)})
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -543,7 +626,7 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     settings = PrepareSettings("python", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(folder)], settings)
     corpus = Corpus(tmp_path / "corpus")
-    functions = Functions(corpus, "train", corpus.ranking("names"))
+    functions = Functions(corpus, "train", Alignment(None, corpus.ranking("names")))
     encoding = Encoding(Vocabulary([]), corpus.types, placeholders=50)
     generator = np.random.default_rng(0)
     examples = []

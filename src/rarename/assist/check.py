@@ -196,7 +196,7 @@ class _Parsed:
             traversal=traversal,
             roles=language.roles(traversal),
             functions=functions(traversal, language),
-            lines=Lines(text.encode("utf-8"), language),
+            lines=Lines(text.encode("utf-8", "replace"), language),
         )
 
     def inside(self, start: int, length: int) -> list[Slice]:

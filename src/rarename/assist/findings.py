@@ -87,10 +87,12 @@ def is_silenced(line: str, language: Language) -> bool:
     >>> from rarename.syntax import JAVASCRIPT, PYTHON
     >>> [is_silenced(line, PYTHON) for line in ("x = y  # noqa", "x = y  # NOQA: E501,RN001", "x = y  # noqa: E501")]
     [True, True, False]
-    >>> is_silenced("x = y; // noqa: RN001", JAVASCRIPT)
-    True
+    >>> lines = ("x = y; // noqa: RN001", "<li>{x}</li> {/* noqa */}", "x = 'https://noqa.org' + y")
+    >>> [is_silenced(line, JAVASCRIPT) for line in lines]
+    [True, True, False]
     """
-    for found in re.finditer(rf"{re.escape(language.comment)}\s*noqa\b(?P<codes>\s*:[\s\w,]*)?", line, re.IGNORECASE):
+    begins = "|".join(re.escape(mark) for mark in language.comments)
+    for found in re.finditer(rf"(?<!:)(?:{begins})\s*noqa\b(?P<codes>\s*:[\s\w,]*)?", line, re.IGNORECASE):
         codes = re.findall(r"\b(?:[A-Za-z]+[0-9]+|[A-Z]{1,4})\b", found["codes"] or "")
         if not codes or any(CODE.startswith(code.upper()) for code in codes):
             return True

@@ -9,7 +9,8 @@ from rarename.cli.progress import ShownProgress
 from rarename.cli.reading import positive, write
 from rarename.files import write_text
 
-EXAMPLE = """  rarename evaluate runs/ordered --split test"""
+EXAMPLE = """  rarename evaluate runs/ordered --split test
+  rarename evaluate runs/ordered --corpus corpora/mine"""
 
 COLUMNS = {
     "joint": "joint_accuracy",
@@ -24,7 +25,7 @@ COLUMNS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a folder made by `rarename train`")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
-    parser.add_argument("--corpus", metavar="CORPUS", help="another corpus with the same node types")
+    parser.add_argument("--corpus", metavar="CORPUS", help="another corpus of the same language")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

@@ -5,6 +5,7 @@ import json
 import math
 import signal
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -28,6 +29,9 @@ SHOWN = {
     "of types": "mrr_types",
 }
 """The scores that are shown while training goes on, if the task has them."""
+
+SECONDS_BETWEEN = 30.0
+"""Between two lines, where there is no terminal to draw a bar on."""
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --run runs/ordered --preset tiny --vocabulary-size 100
@@ -178,7 +182,7 @@ def _tell_json(told: dict[str, Any]) -> None:
 
 
 class _Shown:
-    """A bar on a terminal, with a line above it for each validation; only these lines elsewhere."""
+    """A bar on a terminal, with a line above it for each validation; elsewhere these lines, and others in between."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -197,6 +201,7 @@ class _Shown:
         )
         self._task: Any = None
         self._scores = ""
+        self._told = time.monotonic()
 
     def __enter__(self) -> "_Shown":
         return self
@@ -220,8 +225,9 @@ class _Shown:
             self._scores = scores or self._scores
             text = f"{line}  {_time(told['seconds_left'])} left  {self._scores}"
             self._bar.update(self._task, completed=told["examples"], description=text)
-        elif scores:
-            print(f"{line}  {_time(told['seconds_left'])} left  {scores}", file=sys.stderr, flush=True)
+        elif scores or time.monotonic() - self._told > SECONDS_BETWEEN:
+            print(f"{line}  {_time(told['seconds_left'])} left  {scores}".rstrip(), file=sys.stderr, flush=True)
+            self._told = time.monotonic()
 
 
 def _scores(scores: dict[str, float]) -> str:

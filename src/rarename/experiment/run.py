@@ -10,8 +10,11 @@ run/
 """
 
 import dataclasses
+import fcntl
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +50,45 @@ def train(
 ) -> Outcome:
     """Train, or go on training; what comes of it is true if there is nothing left to do."""
     processes = processes or Processes(device=choose_device())
-    processes.by_first(lambda: _begin(experiment, folder, resume))
-    task = _task(experiment, Encoding.load(folder / ENCODING))
+    with _locked(folder, processes):
+        processes.by_first(lambda: _begin(experiment, folder, resume))
+        task = _task(experiment, Encoding.load(folder / ENCODING))
+        try:
+            _check_not_empty(experiment.corpus, "train", task.num_examples())
+            _check_not_empty(experiment.corpus, "validation", task.num_measured("validation"))
+        except UsageError:
+            processes.by_first(lambda: _take_back(folder))
+            raise
+        torch.manual_seed(experiment.seed)
+        trainer = Trainer(task, task.build(experiment.model), experiment.training, folder, experiment.seed, processes)
+        trainer.load()
+        return trainer.run(time_limit, tell, is_interrupted)
+
+
+@contextmanager
+def _locked(folder: Path, processes: Processes) -> Iterator[None]:
+    """Keep a second training out of a folder; the folder itself is the lock, which ends with the process."""
+    held: list[int] = []
+
+    def lock() -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise RunError(f"{folder} is a file; choose another folder") from error
+        held.append(os.open(folder, os.O_RDONLY))
+        try:
+            fcntl.flock(held[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(f"another process is training in {folder}; wait for it or stop it") from error
+
     try:
-        _check_not_empty(experiment.corpus, "train", task.num_examples())
-        _check_not_empty(experiment.corpus, "validation", task.num_measured("validation"))
-    except UsageError:
-        processes.by_first(lambda: _take_back(folder))
-        raise
-    torch.manual_seed(experiment.seed)
-    trainer = Trainer(task, task.build(experiment.model), experiment.training, folder, experiment.seed, processes)
-    trainer.load()
-    return trainer.run(time_limit, tell, is_interrupted)
+        processes.by_first(lock)
+        yield
+    finally:
+        for descriptor in held:
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()  # nothing came of it
+            os.close(descriptor)
 
 
 def _begin(experiment: Experiment, folder: Path, resume: bool) -> None:
@@ -120,9 +150,10 @@ def judge(folder: Path, split: str, corpus: str | None = None, progress: Progres
     encoding = Encoding.load(folder / ENCODING)
     if corpus is None:
         _check_digest(experiment, folder)
+        task = _task(experiment, encoding)
     else:
         experiment = experiments.replace_corpus(experiment, corpus)
-    task = _task(experiment, encoding)
+        task = _task_elsewhere(experiment, encoding)
     _check_not_empty(experiment.corpus, split, task.num_measured(split))
     model = load_model(folder, experiment, encoding).to(choose_device())
     progress = progress or Silence()
@@ -165,15 +196,24 @@ def make_encoding(experiment: Experiment) -> Encoding:
 
 
 def _task(experiment: Experiment, encoding: Encoding) -> Task:
+    """The task on the corpus that the encoding was made from."""
     corpus = Corpus(experiment.corpus)
-    if list(corpus.types) != list(encoding.types):
+    values = corpus.vocabulary(len(encoding.values), *experiment.task.counted)
+    if list(corpus.types) != list(encoding.types) or list(values) != list(encoding.values):
+        raise RunError(
+            f"{experiment.corpus} has other node types or another order of names than the run was trained with; use "
+            "the run's own corpus, or measure on this one with `rarename evaluate --corpus`"
+        )
+    return experiment.task.task(corpus, encoding, experiment.training.batch_nodes, experiment.seed)
+
+
+def _task_elsewhere(experiment: Experiment, encoding: Encoding) -> Task:
+    """The task on any corpus of the same language."""
+    corpus = Corpus(experiment.corpus)
+    root = corpus.language.root_type
+    if root not in encoding.types if root else not set(corpus.types) & set(encoding.types):
         raise RunError(
             f"{experiment.corpus}, a corpus of {corpus.language.name}, has other node types than the run was trained "
-            "with; use the run's own corpus"
-        )
-    if list(corpus.vocabulary(len(encoding.values), *experiment.task.counted)) != list(encoding.values):
-        raise RunError(
-            f"{experiment.corpus} ranks names in another order than the corpus that the run was trained with; use "
-            "the run's own corpus"
+            "with; use one of the same language"
         )
     return experiment.task.task(corpus, encoding, experiment.training.batch_nodes, experiment.seed)

@@ -41,14 +41,20 @@ class Language:
     """The node types within which names are bound that cannot be seen outside."""
     record: RecordStyle
     """The published format that holds trees of this language."""
+    class_types: frozenset[str] = frozenset()
+    """Of these the ones whose names the scopes inside cannot see."""
+    outer_types: frozenset[str] = frozenset()
+    """The node types in a scope that are evaluated around it: defaults, decorators, bases."""
+    iterating_types: frozenset[str] = frozenset()
+    """The node types whose second part, what is looped over, is evaluated around the scope of the loop."""
     fixed_types: frozenset[str] = frozenset()
     """The node types whose names cannot be exchanged by themselves: what comes before or behind must fit them."""
     root_type: str = ""
     """The type of the node that every tree of this language begins with."""
     line_break: bytes = rb"\r\n|\r|\n"
     """What ends a line where the parser counts lines: a regular expression."""
-    comment: str = "#"
-    """What begins a comment that ends with its line."""
+    comments: tuple[str, ...] = ("#",)
+    """What begins a comment."""
     around_names: tuple[tuple[str, ...], ...] = ()
     """What may turn out to stand around a name when the text goes on: nodes that come before the name, as in `a()`,
     `a.b`, `a.b()` and `a[b]`. The first is a call."""

@@ -167,6 +167,7 @@ class Trainer:
                 self.save()
                 saved = time.monotonic()
             if self.outcome or must_stop:
+                self.processes.by_first(self._write_first_weights)
                 return self.outcome or Outcome.INTERRUPTED
         raise AssertionError("batches do not end")
 
@@ -278,6 +279,11 @@ class Trainer:
 
         self.processes.by_first(write)
 
+    def _write_first_weights(self) -> None:
+        """Stopped before the first look at the validation split, a run can be tried out all the same."""
+        if not (self.folder / WEIGHTS).exists():
+            write_tensors(self.folder / WEIGHTS, self.model.state_dict())
+
     def save(self) -> None:
         """Write all that is needed to go on."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
@@ -326,10 +332,10 @@ class Trainer:
         path = self.folder / METRICS
         if path.exists():
             kept = []
-            for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
                 try:
                     is_later = json.loads(line)["examples"] > self.position.examples
-                except ValueError:
+                except (ValueError, KeyError, TypeError):
                     break
                 if is_later or not line.endswith("\n"):
                     break

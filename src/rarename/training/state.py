@@ -18,8 +18,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         tensors = load_file(path)
         with safe_open(path, framework="pt") as file:
             return tensors, dict(file.metadata() or {})
+    except FileNotFoundError as error:
+        raise RunError(
+            f"{path} is missing: if the run was killed before its first look at the validation split, go on with "
+            "`rarename train` and --resume; else train again, or put back a copy of it"
+        ) from error
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{path} is missing or damaged: {error}; train again, or put back a copy of it") from error
+        raise RunError(f"{path} is damaged: {error}; train again, or put back a copy of it") from error
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

@@ -32,6 +32,8 @@ JAVASCRIPT = Language(
             "StaticBlock",
         }
     ),
+    class_types=frozenset({"ClassBody"}),
+    iterating_types=frozenset({"ForInStatement", "ForOfStatement"}),
     fixed_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
     root_type="Program",
     around_names=(
@@ -43,6 +45,6 @@ JAVASCRIPT = Language(
     as_target={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
-    comment="//",
+    comments=("//", "/*"),
     naming_types=frozenset({"AssignmentExpression"}),
 )

@@ -23,6 +23,9 @@ PYTHON = Language(
     scope_types=frozenset(
         {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
     ),
+    class_types=frozenset({"ClassDef"}),
+    outer_types=frozenset({"defaults", "kw_defaults", "decorator_list", "returns", "bases", "type_params"}),
+    iterating_types=frozenset({"comprehension"}),
     fixed_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",
     around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),

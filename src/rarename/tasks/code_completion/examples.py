@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rarename.corpus.store import Corpus
 from rarename.syntax.functions import windows
+from rarename.tasks.alignment import UNCHANGED, Alignment
 
 WINDOW = 500
 """Nodes that a model reads at once."""
@@ -36,7 +37,15 @@ class Snippet:
 class Windows:
     """The windows of a split, by index. The nodes stay in the memory-mapped files of the corpus."""
 
-    def __init__(self, corpus: Corpus, split: str, size: int = WINDOW, stride: int = STRIDE) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        split: str,
+        size: int = WINDOW,
+        stride: int = STRIDE,
+        alignment: Alignment = UNCHANGED,
+    ) -> None:
+        self._alignment = alignment
         found = corpus.split(split)
         self._shards = list(found.shards("types", "values", "roles"))
         numbers: dict[str, int] = {}
@@ -63,4 +72,6 @@ class Windows:
         shard, start, length, context, project = self._places[index].tolist()
         columns = self._shards[shard][2]
         nodes = slice(start, start + length)
-        return Snippet(columns["types"][nodes], columns["values"][nodes], columns["roles"][nodes], context, project)
+        types = self._alignment.align_types(columns["types"][nodes])
+        values = self._alignment.align_values(columns["values"][nodes])
+        return Snippet(types, values, columns["roles"][nodes], context, project)

@@ -14,6 +14,7 @@ from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import Role
+from rarename.tasks.alignment import Alignment
 from rarename.tasks.batches import batches
 from rarename.tasks.code_completion.batch import Batch, Collator
 from rarename.tasks.code_completion.examples import STRIDE, WINDOW, Windows
@@ -80,9 +81,10 @@ class CompletionTask:
     ) -> None:
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = Collator(encoding)
-        strides = {"train": config.stride}
+        strides, measured_stride = {"train": config.stride}, max(1, config.window // 2)
+        alignment = Alignment.of(corpus, encoding, config.counted)
         self.windows = cache(
-            lambda split: Windows(corpus, split, config.window, strides.get(split, max(1, config.window // 2)))
+            lambda split: Windows(corpus, split, config.window, strides.get(split, measured_stride), alignment)
         )
 
     def build(self, config: ModelConfig) -> nn.Module:

@@ -13,8 +13,9 @@ from rarename.anonymize import Surplus
 from rarename.encoding import Encoding
 from rarename.parts import MAX_PARTS
 from rarename.syntax import Role
+from rarename.syntax.functions import Slice
 from rarename.syntax.traversal import IDENTIFIER_ROLES
-from rarename.tasks.variable_misuse.examples import Function, Misuse
+from rarename.tasks.variable_misuse.examples import Function, Misuse, Nest
 from rarename.vocabulary import Special
 
 _MOST = (3, 2, 3)
@@ -40,6 +41,8 @@ class Example:
     """Whether each place is judged by itself."""
     project: int = 0
     """A number, see `Functions.projects`."""
+    inside: tuple[Slice, ...] = ()
+    """The function and those nested in it, if each is to be judged by itself."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,16 @@ class Batch:
     projects: Tensor  # (B,)
     usages: Tensor | None = None  # (B, L), below NUM_USAGES
     parts: Tensor | None = None  # (B, L, MAX_PARTS), 0 for none
+    nests: tuple[Nest, ...] = ()  # of each example, if the functions in it are judged by themselves
 
     def __len__(self) -> int:
         return len(self.location)
 
     def to(self, device: torch.device) -> "Batch":
         """The same on a device."""
-        tensors = {name: value for name, value in vars(self).items() if value is not None}
-        return replace(self, **{name: value.to(device, non_blocking=True) for name, value in tensors.items()})
+        values = vars(self).items()
+        moved = {name: value.to(device, non_blocking=True) for name, value in values if isinstance(value, Tensor)}
+        return Batch(**vars(self) | moved)
 
 
 @dataclass(frozen=True)
@@ -147,6 +152,11 @@ class Collator:
             projects=torch.tensor([example.project for example in examples]),
             usages=torch.from_numpy(count_uses(ranks, is_variable, roles)) if self.counts_uses else None,
             parts=None if parts is None else torch.from_numpy(parts),
+            nests=tuple(
+                Nest(replace(example.function, values=ranks[row, : len(example.function)]), example.inside)
+                for row, example in enumerate(examples)
+                if example.inside
+            ),
         )
 
 

@@ -11,6 +11,7 @@ Examples of GREAT come with their misuse, which is taken as it is.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ from rarename.parts import MAX_PARTS, part_ids
 from rarename.spelling import NUM_BYTES, likeness_of, spellings
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
+from rarename.syntax.scopes import Scoping
 from rarename.syntax.traversal import VARIABLE_ROLES
+from rarename.tasks.alignment import UNCHANGED, Alignment
 from rarename.vocabulary import Vocabulary
 
 MAX_NODES = 250
@@ -51,7 +54,7 @@ class Function:
     """Rank ids."""
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
-    """The node that opens the innermost scope around each node; -1 for what lies outside the function."""
+    """The node that opens the scope of each node (`rarename.syntax.scopes`); -1 for what lies outside the function."""
     parts: NDArray[np.int16] | None = None
     """The parts of each value, if it is a name: see `rarename.parts`."""
     spellings: NDArray[np.uint8] | None = None
@@ -88,6 +91,7 @@ class Nest:
         self._owners = np.zeros(len(function), dtype=np.int64)
         for start, stop in self.functions.items():  # what is nested comes later
             self._owners[start:stop] = start
+        self._bound: dict[int, NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -101,13 +105,29 @@ class Nest:
         is_own: NDArray[np.bool_] = self._owners == owner
         return is_own
 
-    def seen_by(self, owner: int) -> NDArray[np.bool_]:
-        """The nodes that hold a name which a function can see: not those that are bound in other functions only."""
-        around = [start for start, stop in self.functions.items() if start <= owner < stop]
-        values, bindings = self._function.values, self._function.bindings
-        is_around = np.isin(self._owners[bindings], around)
-        hidden = np.setdiff1d(values[bindings[~is_around]], values[bindings[is_around]])
-        return np.isin(values, hidden, invert=True)
+    def seen_from(self, node: int) -> NDArray[np.bool_]:
+        """The nodes that hold a name which can be seen from a node."""
+        names = np.union1d(self._bound_for(int(self._function.scopes[node])), self._free)
+        return np.isin(self._function.values, names)
+
+    def _bound_for(self, scope: int) -> NDArray[np.int64]:
+        """The names that are bound where a scope can see them."""
+        if scope not in self._bound:
+            function, bindings = self._function, self._function.bindings
+            is_seen = np.isin(function.scopes[bindings], scopes_around(function, scope))
+            self._bound[scope] = np.unique(function.values[bindings[is_seen]])
+        return self._bound[scope]
+
+    @cached_property
+    def _free(self) -> NDArray[np.int64]:
+        """Names that stand where no binding is seen: of the file, of a builtin, or declared by a `var` in a block."""
+        function, variables = self._function, self._function.variables
+        scopes = function.scopes[variables]
+        found = [
+            np.setdiff1d(function.values[variables[scopes == scope]], self._bound_for(scope))
+            for scope in np.unique(scopes).tolist()
+        ]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
 
 def is_fit(function: Function) -> bool:
@@ -181,7 +201,7 @@ def _draw_locals(function: Function, generator: np.random.Generator, limit: int,
 def _names_in_scope(function: Function, scope: int, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each name that is bound where a scope can see it, and may be put in, a place where it is bound."""
     bindings = function.bindings
-    visible = bindings[np.isin(function.scopes[bindings], _scopes_around(function, scope))]
+    visible = bindings[np.isin(function.scopes[bindings], scopes_around(function, scope))]
     names, first = np.unique(function.values[visible], return_index=True)
     return visible[first[~np.isin(names, fixed)]]
 
@@ -211,7 +231,7 @@ def _in_random_order(
     return [int(location) for location in order]
 
 
-def _scopes_around(function: Function, scope: int) -> list[int]:
+def scopes_around(function: Function, scope: int) -> list[int]:
     """A scope and those around it."""
     result = []
     while scope >= 0:
@@ -250,7 +270,6 @@ class Nodes(NamedTuple):
         Roles that are known already need not be found again.
         """
         values, _ = encoding.values.ranks(traversal.values)
-        opens = np.array([name in language.scope_types for name in traversal.types])
         fixes = np.array([name in language.fixed_types for name in traversal.types])
         nodes = np.arange(len(traversal), dtype=np.int32)  # the types that these speak of: each node has its own
         parents = np.array(traversal.parents, dtype=np.int32)
@@ -258,7 +277,7 @@ class Nodes(NamedTuple):
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(language.roles(traversal) if roles is None else roles, dtype=np.int8),
-            scopes=scopes(nodes, parents, opens),
+            scopes=Scoping.of(traversal.types, language).scopes(nodes, parents),
             parts=_parts_of_nodes(traversal, values, encoding.parts) if encoding.parts else None,
             is_fixed=_is_fixed(nodes, parents, fixes),
         )
@@ -285,24 +304,27 @@ class Functions(Sequence[Function]):
         self,
         corpus: Corpus,
         split: str,
-        ranking: NDArray[np.int64],
+        alignment: Alignment = UNCHANGED,
         max_nodes: int = MAX_NODES,
         parts: NDArray[np.int16] | None = None,
         spellings: NDArray[np.uint8] | None = None,
     ) -> None:
         self._parts, self._spellings = parts, spellings
         self._files: list[Nodes] = []
+        self._slices: list[NDArray[np.int64]] = []  # of each file
         self._bugs: dict[int, Bug] = {}
         numbers: dict[str, int] = {}
         self._project: list[int] = []  # of each file
         places: list[tuple[int, int, int]] = []
-        opens, fixes = (_are(corpus, types) for types in (corpus.language.scope_types, corpus.language.fixed_types))
+        scoping = Scoping.of(corpus.types, corpus.language)
+        fixes = np.array([name in corpus.language.fixed_types for name in corpus.types])
         for number, file in enumerate(corpus.split(split)):
-            values = np.where(file.values >= 0, ranking[file.values], file.values)
-            found = scopes(file.types, file.parents, opens)
+            types, values = alignment.align_types(file.types), alignment.align_values(file.values)
+            scopes = scoping.scopes(file.types, file.parents)
             is_fixed = _is_fixed(file.types, file.parents, fixes)
-            nodes = Nodes(file.types, values, file.roles, found, is_fixed=is_fixed)
+            nodes = Nodes(types, values, file.roles, scopes, is_fixed=is_fixed)
             self._files.append(nodes)
+            self._slices.append(np.asarray(file.functions, dtype=np.int64).reshape(-1, 2))
             self._project.append(numbers.setdefault(file.project, len(numbers)))
             if file.bug is not None:
                 # The few published bugs whose right name stands nowhere else cannot be repaired by pointing.
@@ -310,7 +332,7 @@ class Functions(Sequence[Function]):
                     places.append((number, 0, len(file.types)))
                     self._bugs[number] = file.bug
                 continue
-            slices = [Slice(*pair) for pair in file.functions.tolist()]
+            slices = [Slice(*pair) for pair in self._slices[-1].tolist()]
             for start, length in cut_out(slices, max_nodes):
                 if is_fit(nodes.cut(start, length)):
                     places.append((number, start, length))
@@ -331,6 +353,13 @@ class Functions(Sequence[Function]):
         """Which of `projects` a function is from."""
         return self._project[int(self._places[index, 0])]
 
+    def inside(self, index: int) -> tuple[Slice, ...]:
+        """A function and those nested in it, counted from its beginning; none if it is not cut from a file."""
+        file, start, length = self._places[index].tolist()
+        starts = self._slices[file][:, 0]
+        first, last = np.searchsorted(starts, (start, start + length)).tolist()
+        return tuple(Slice(one - start, count) for one, count in self._slices[file][first:last].tolist())
+
     def __len__(self) -> int:
         return len(self._places)
 
@@ -343,23 +372,20 @@ class Functions(Sequence[Function]):
         return replace(function, parts=parts, spellings=spellings, bug=self._bugs.get(file))
 
 
-def part_table(corpus: Corpus, ranking: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
-    """The parts of every value of a corpus, by its rank in a ranking; the last row is empty."""
-    result = np.zeros((corpus.num_values + 1, MAX_PARTS), dtype=np.int16)
-    result[ranking] = part_ids(corpus.values(), parts)
+def part_table(corpus: Corpus, alignment: Alignment, parts: Vocabulary) -> NDArray[np.int16]:
+    """The parts of every value of a corpus, by its rank; the last row is empty."""
+    ranks = alignment.align_values(np.arange(corpus.num_values))
+    result = np.zeros((int(ranks.max(initial=-1)) + 2, MAX_PARTS), dtype=np.int16)
+    result[ranks] = part_ids(corpus.values(), parts)
     return result
 
 
-def spelling_table(corpus: Corpus, ranking: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The spelling of every value of a corpus, by its rank in a ranking; the last row is empty."""
-    result = np.zeros((corpus.num_values + 1, NUM_BYTES), dtype=np.uint8)
-    result[ranking] = spellings(corpus.values())
+def spelling_table(corpus: Corpus, alignment: Alignment) -> NDArray[np.uint8]:
+    """The spelling of every value of a corpus, by its rank; the last row is empty."""
+    ranks = alignment.align_values(np.arange(corpus.num_values))
+    result = np.zeros((int(ranks.max(initial=-1)) + 2, NUM_BYTES), dtype=np.uint8)
+    result[ranks] = spellings(corpus.values())
     return result
-
-
-def _are(corpus: Corpus, types: frozenset[str]) -> NDArray[np.bool_]:
-    """For each type of a corpus, whether it is one of these."""
-    return np.array([name in types for name in corpus.types])
 
 
 def _is_fixed(
@@ -370,21 +396,3 @@ def _is_fixed(
         return None
     is_fixed: NDArray[np.bool_] = fixes[types[parents]] & (parents >= 0)
     return is_fixed
-
-
-def scopes(types: NDArray[np.integer], parents: NDArray[np.int32], opens: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """For each node the innermost node around it that opens a scope; for such a node, the next one out.
-
-    Every node points to its parent, scopes to themselves; pointing twice as far each time, all arrive soon.
-    """
-    opens_scope = opens[types]
-    nodes = np.arange(len(types), dtype=np.int32)
-    target = np.where(opens_scope | (parents < 0), nodes, parents).astype(np.int32)
-    while True:
-        further = target[target]
-        if (further == target).all():
-            break
-        target = further
-    target = np.where(opens_scope[target], target, -1)
-    outer = np.where(parents >= 0, target[parents], -1)
-    return np.where(opens_scope, outer, target).astype(np.int32)

@@ -61,29 +61,40 @@ class Suspicions:
     repair: Tensor  # (N,), a place that holds the suggested variable
     confidence: Tensor  # (N,), the probability that the place is wrong and the suggestion right
 
+    def surest(self, count: int) -> "Suspicions":
+        """Of each of so many examples the suspicion with the highest confidence."""
+        best = dict(zip(self.row.tolist(), range(len(self.row)), strict=True))
+        for index in self.confidence.argsort(stable=True).tolist():
+            best[int(self.row[index])] = index
+        chosen = torch.tensor([best[row] for row in range(count)], device=self.row.device)
+        return Suspicions(**{name: tensor[chosen] for name, tensor in vars(self).items()})
+
 
 def suspicions(answer: Answer, batch: Batch, nests: Sequence[Nest] = ()) -> Suspicions:
     """The most suspicious place of each example, however little suspicious it is.
 
     If it is told how functions are nested in the examples, then the most suspicious place of each function that has
     one of its own. The places of others are left out of the probability, since several may be wrong at once, and only
-    variables that the function can see are suggested.
+    variables that can be seen from the place are suggested.
     """
     is_candidate, is_variable = batch.is_candidate & batch.is_variable, batch.is_variable
     rows, location = torch.arange(len(batch), device=is_candidate.device), answer.location
     if nests:
         owners = [(row, nest, owner) for row, nest in enumerate(nests) for owner in nest.functions]
         rows = torch.tensor([row for row, _, _ in owners], device=rows.device)
-        is_own, is_seen = (torch.zeros_like(is_variable[rows]) for _ in range(2))
+        is_own = torch.zeros_like(is_variable[rows])
         for number, (_, nest, owner) in enumerate(owners):
             is_own[number, : len(nest)] = torch.from_numpy(nest.owned_by(owner))
-            is_seen[number, : len(nest)] = torch.from_numpy(nest.seen_by(owner))
-        is_candidate, is_variable = is_candidate[rows] & is_own, is_variable[rows] & is_seen
+        is_candidate, is_variable = is_candidate[rows] & is_own, is_variable[rows]
         location = torch.cat([location[rows, :1], location[rows, 1:].masked_fill(~is_own, lowest(location))], dim=1)
     probabilities = location.softmax(dim=1)[:, 1:].masked_fill(~is_candidate, -1.0)
     of_place, place = probabilities.max(dim=1)
     names = batch.names[rows]
     is_other = is_variable & (names != names.gather(1, place[:, None]))
+    for number, (row, suspicious) in enumerate(zip(rows.tolist(), place.tolist(), strict=True)):
+        if nests and of_place[number] >= 0:
+            nest = nests[row]
+            is_other[number, : len(nest)] &= torch.from_numpy(nest.seen_from(suspicious)).to(is_other.device)
     logits = answer.repair(rows, place, batch)
     shares = logits.masked_fill(~is_other, lowest(logits)).softmax(dim=1)
     repair, of_repair = likeliest_variable(shares, names, is_other)
@@ -123,7 +134,7 @@ class Counts:
         shares = answer.repair(rows, place, batch).softmax(dim=1)
         first, _ = likeliest_variable(shares, batch.names, batch.is_variable)
         wrong, right = batch.names[rows, place], batch.right[rows, place]
-        suspected = suspicions(answer, batch)
+        suspected = suspicions(answer, batch, batch.nests).surest(len(batch))
         suggested = batch.names.gather(1, suspected.repair[:, None])[:, 0]
         judged = {
             "is_buggy": is_buggy,

@@ -1,7 +1,7 @@
 """Variable misuse as a task for training: which examples, in which order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from rarename.encoding import Encoding
 from rarename.errors import UnknownName, UsageError, check_least
 from rarename.model import ModelConfig
 from rarename.syntax import Role
+from rarename.tasks.alignment import Alignment
 from rarename.tasks.batches import batches
 from rarename.tasks.task import MEASURED_SEED, Loss
 from rarename.tasks.variable_misuse.batch import Batch, Collator, Example
@@ -95,10 +96,10 @@ class MisuseTask:
             raise UsageError("task.dense_epochs draws misuses, but these examples come with their own; set it to 0")
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = config.collator(encoding)
-        ranking = corpus.ranking(*config.counted)
-        parts = part_table(corpus, ranking, encoding.parts) if encoding.parts else None
-        spellings = spelling_table(corpus, ranking) if config.likeness else None
-        self.functions = cache(lambda split: Functions(corpus, split, ranking, config.max_nodes, parts, spellings))
+        alignment = Alignment.of(corpus, encoding, config.counted)
+        parts = part_table(corpus, alignment, encoding.parts) if encoding.parts else None
+        spellings = spelling_table(corpus, alignment) if config.likeness else None
+        self.functions = cache(lambda split: Functions(corpus, split, alignment, config.max_nodes, parts, spellings))
 
     def build(self, config: ModelConfig) -> nn.Module:
         return self.config.model(config, self.encoding)
@@ -121,23 +122,13 @@ class MisuseTask:
         functions = self.functions("train")
         if self.is_warming_up(epoch):
             return self.collate([self._dense(functions, index, epoch) for index in indexes])
-        examples = [
-            example
-            for index in indexes
-            for example in self._pair(
-                functions, index, [self.seed, index, epoch % BUGS_PER_FUNCTION], [epoch], self.config.likeness
-            )
-        ]
-        return self.collate(examples)
+        return self.collate([example for index in indexes for example in self._pair(functions, index, epoch)])
 
     def measured(self, split: str, limit: int = 0) -> Iterator[Batch]:
         functions = self.functions(split)
         chosen = np.random.default_rng(MEASURED_SEED).permutation(len(functions))[: limit or None]
         for batch in batches(functions.examples_each * functions.lengths[chosen], 8_000, None):
-            pairs = [
-                self._pair(functions, int(chosen[index]), [MEASURED_SEED, int(chosen[index])], []) for index in batch
-            ]
-            yield self.collate([example for pair in pairs for example in pair])
+            yield self.collate([one for index in batch for one in self._pair(functions, int(chosen[index]), None)])
 
     def num_measured(self, split: str) -> int:
         return self.functions(split).examples_each * len(self.functions(split))
@@ -154,16 +145,21 @@ class MisuseTask:
         misuses = draw_many(function, generator, self.config.dense_share, self.config.likeness)
         return Example(function, misuses, int(generator.integers(2**63)), is_dense=True)
 
-    def _pair(
-        self, functions: Functions, index: int, seed: list[int], more: list[int], likeness: float = 0.0
-    ) -> list[Example]:
-        """A function, clean and with a misuse. The misuse follows from `seed`, the placeholders also from `more`."""
-        function, project = functions[index], functions.project(index)
-        clean, buggy = np.random.default_rng([*seed, 1, *more]).integers(2**63, size=2).tolist()
+    def _pair(self, functions: Functions, index: int, epoch: int | None) -> list[Example]:
+        """A function, clean and with a misuse, for an epoch of training, or, without one, to measure with."""
+        function = functions[index]
+        if epoch is None:
+            seed, of_placeholders, likeness = [MEASURED_SEED, index], [MEASURED_SEED, index, 1], 0.0
+        else:
+            seed, likeness = [self.seed, index, epoch % BUGS_PER_FUNCTION], self.config.likeness
+            of_placeholders = [*seed, 1, epoch]
+        clean, buggy = np.random.default_rng(of_placeholders).integers(2**63, size=2).tolist()
+        # Models for use are measured as `rarename check` uses them.
+        inside = functions.inside(index) if epoch is None and self.config.head == "pairs" else ()
+        first = Example(function, (), clean, project=functions.project(index), inside=inside)
         if function.bug is not None:  # it has come with a misuse, or clean, as it is
-            return [Example(function, (), clean, project=project)]
+            return [first]
         generator = np.random.default_rng(seed)
         misuse = draw_local(function, generator, likeness) if likeness else WAYS[self.config.way](function, generator)
-        pair = [Example(function, (), clean, project=project)]
         # Not every function has a place for a misuse of every way.
-        return pair if misuse is None else [*pair, Example(function, (misuse,), buggy, project=project)]
+        return [first] if misuse is None else [first, replace(first, misuses=(misuse,), seed=buggy)]
