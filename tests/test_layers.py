@@ -18,11 +18,12 @@ MAY_IMPORT = {
     "vocabulary": {"errors", "files"},
     "anonymize": {"errors", "vocabulary"},
     "parts": {"vocabulary"},
+    "spelling": set(),
     "rename": {"anonymize", "syntax", "vocabulary"},
     "encoding": {"anonymize", "errors", "files", "syntax", "vocabulary"},
     "corpus": {"errors", "files", "syntax", "vocabulary"},
     "model": {"errors"},
-    "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "parts", "syntax", "vocabulary"},
+    "tasks": {"anonymize", "corpus", "encoding", "errors", "model", "parts", "spelling", "syntax", "vocabulary"},
     "training": {"errors", "files", "tasks"},
     "experiment": {
         "",
@@ -58,7 +59,8 @@ MAY_IMPORT = {
 """What each part of the package may import of the others; "" is the package itself."""
 
 TORCH_FREE = [
-    "errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus", "parts", "evaluation",
+    "errors", "files", "syntax", "vocabulary", "anonymize", "rename", "encoding", "corpus", "parts", "spelling",
+    "evaluation",
 ]  # fmt: skip
 
 

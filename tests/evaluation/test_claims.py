@@ -11,6 +11,10 @@ def verdicts(results) -> dict[str, list[str]]:
     return {claim.name: [each.verdict for each in claim.findings] for claim in make_report(results.folder).claims}
 
 
+def findings(results, name):
+    return next(claim.findings for claim in make_report(results.folder).claims if claim.name == name)
+
+
 def test_what_no_cell_tells_is_not_measured(results):
     results.add("ordered", 100, 0.3)
     assert set(map(tuple, verdicts(results).values())) == {()}
@@ -31,19 +35,53 @@ def test_anonymization_against_standard(results, ordered, standard, verdict):
     for size, ours, others in zip((100, 1000), ordered, standard, strict=True):
         results.add("ordered", size, ours)
         results.add("standard", size, others)
+    assert verdicts(results)["anonymization against standard"] == ["undecided"]
+    (claim, *_) = make_report(results.folder).claims
+    assert claim.findings[0].text.endswith(
+        f"One training each, and its luck is not known; of these models alone it {verdict}"
+    )
+    results.add_luck()
     assert verdicts(results)["anonymization against standard"] == [verdict]
 
 
 def test_what_luck_may_explain_is_not_shown(results):
     results.add("ordered", 100, 0.32)
     results.add("standard", 100, 0.30)
-    (claim, *_) = make_report(results.folder).claims
-    assert claim.findings[0].verdict == "holds"
-    assert claim.findings[0].text.endswith("One training each: its luck is not known")
     results.add("standard", 100, 0.33, seed=1)
     (claim, *_) = make_report(results.folder).claims
     assert claim.findings[0].verdict == "undecided"
     assert "luck" not in claim.findings[0].text
+
+
+@pytest.mark.parametrize(("deviation", "verdict"), [(0.001, "holds"), (0.03, "undecided")])
+def test_luck_that_is_not_known_is_that_of_like_experiments(results, deviation, verdict):
+    results.add("ordered", 100, 0.4)
+    results.add("standard", 100, 0.3)
+    results.add_luck(deviation)
+    (claim, *_) = make_report(results.folder).claims
+    assert claim.findings[0].verdict == verdict
+    assert claim.findings[0].text.endswith(". One training each; its luck is that of `seeds`")
+
+
+@pytest.mark.parametrize("changes", [{"task": "completion"}, {"preset": "tiny"}, {"code": {"recipe": 2}}])
+def test_luck_of_unlike_experiments_says_nothing(results, changes):
+    results.add("ordered", 100, 0.4)
+    results.add("standard", 100, 0.3)
+    results.add_luck(**changes)
+    assert verdicts(results)["anonymization against standard"] == ["undecided"]
+
+
+@pytest.mark.parametrize(
+    ("ordered", "verdict"), [(0.305, "holds"), (0.32, "holds"), (0.377, "holds in part"), (0.26, "does not hold")]
+)
+def test_ordered_may_be_slightly_better_than_randomized(results, ordered, verdict):
+    results.add_luck()
+    results.add("ordered", 100, ordered)
+    results.add("randomized", 100, 0.3)
+    (found,) = findings(results, "ordered against randomized")
+    assert found.verdict == verdict
+    said = "Much better, not slightly, at 100 (the paper: up to +1.1)"
+    assert (said in found.text) == (verdict == "holds in part")
 
 
 def test_without_projects_nothing_is_shown(results):
@@ -56,6 +94,7 @@ def test_without_projects_nothing_is_shown(results):
 
 @pytest.mark.parametrize(("other", "verdict"), [(0.302, "holds"), (0.34, "does not hold")])
 def test_as_good_as_the_same_needs_a_narrow_interval(results, other, verdict):
+    results.add_luck()
     results.add("ordered", 100, 0.3)
     results.add("by_frequency", 100, other)
     assert verdicts(results)["numbering by frequency"] == [verdict]
@@ -72,6 +111,7 @@ def test_no_difference_seen_is_not_the_same_as_no_difference(results):
 
 
 def test_the_vocabulary_of_standard_must_be_large_to_be_judged(results):
+    results.add_luck()
     results.add("standard", 1000, 0.3)
     results.add("standard", 50_000, 0.4)
     assert verdicts(results)["a larger vocabulary for standard"] == ["not measured"]
@@ -82,18 +122,29 @@ def test_the_vocabulary_of_standard_must_be_large_to_be_judged(results):
 
 
 def test_full_anonymization_is_compared_with_every_size(results):
+    results.add_luck()
     results.add("full", 1000, 0.25)
     results.add("ordered", 100, 0.28)
     results.add("ordered", 1000, 0.3)
-    found = {claim.name: claim.findings for claim in make_report(results.folder).claims}["full anonymization"]
+    found = findings(results, "full anonymization")
     assert found[0].verdict == "holds"
     assert "full anonymization, points: +3.0 at 100 (p 0.008), +5.0 at 1,000 (p 0.008)" in found[0].text
     results.add("ordered", 10, 0.2)
-    found = {claim.name: claim.findings for claim in make_report(results.folder).claims}["full anonymization"]
+    found = findings(results, "full anonymization")
     assert found[0].verdict == "holds in part"
 
 
+def test_full_anonymization_may_be_ordered_without_a_vocabulary(results):
+    results.add_luck()
+    results.add("ordered", 0, 0.25)
+    results.add("ordered", 100, 0.28)
+    found = findings(results, "full anonymization")
+    assert [each.verdict for each in found] == ["holds"]
+    assert "full anonymization, points: +3.0 at 100" in found[0].text
+
+
 def test_pointer_placeholders_and_types(results):
+    results.add_luck(task="completion")
     for strategy, pointer, mrr in (
         ("ordered", False, 0.5), ("standard", True, 0.45), ("standard", False, 0.3), ("ordered", True, 0.501),
     ):  # fmt: skip

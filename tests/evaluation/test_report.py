@@ -74,11 +74,24 @@ def test_the_paper_stands_beside_ours_by_its_own_rule(written):
 def test_rarity_alarms_and_differences(written):
     rarity = table(written, "misuse-python-rarity")
     assert rarity["rows"][0][-2:] == [[300, 300, 200], 0.25]
-    assert table(written, "misuse-python-false-alarms")["columns"][2:] == ["at 0.5 %", "at 1 %", "at 5 %", "at 10 %"]
+    alarms = table(written, "misuse-python-false-alarms")
+    shares = ["at 0.5 %", "at 1 %", "at 5 %", "at 10 %"]
+    assert alarms["columns"][2:] == shares + [f"both rare, {share}" for share in shares]
+    assert alarms["rows"][0][6]["mean"] == pytest.approx(alarms["rows"][0][2]["mean"] / 2)
     first = table(written, "misuse-python-significance")["rows"][0]
     assert first[:2] == [0, ["ordered", "standard"]]
     assert first[2] == pytest.approx(0.1)
     assert first[4] == 2 / 2**8
+
+
+@pytest.mark.parametrize("name", ["joint", "paper", "false-alarms"])
+def test_the_share_that_standard_cannot_see_stands_below(written, name):
+    note = "Both names rare, which `standard` cannot see, of all misuses: 25.0 % at 0, 25.0 % at 100, 25.0 % at 1,000."
+    assert note in table(written, f"misuse-python-{name}")["note"]
+    parts = table(written, "misuse-python-parts")
+    assert parts["columns"][3] == "joint, both rare"
+    assert parts["rows"][0][3]["mean"] == pytest.approx(parts["rows"][0][2]["mean"] / 2)
+    assert "cannot see" not in table(written, "completion-python-values")["note"]
 
 
 def test_every_cell_has_its_command_and_cost(written):
@@ -190,6 +203,18 @@ def test_uneven_seeds_are_told_in_each_cell(results, tmp_path):
     assert "| 100 | **35.0 ± 7.1 (2)** | 20.0 (1) |" in (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
 
 
+def test_presets_can_be_compared(results, tmp_path):
+    for preset, score in (("small", 0.3), ("tiny", 0.2)):
+        for strategy, gain in (("ordered", 0.1), ("standard", 0.0)):
+            results.add(strategy, 100, score + gain, cell=f"{strategy}-{preset}", preset=preset)
+    write_report(make_report(results.folder), tmp_path / "out")
+    joint = table(tmp_path / "out", "misuse-python-joint")
+    assert joint["columns"][1:] == ["ordered", "ordered, preset=tiny", "standard", "standard, preset=tiny"]
+    said = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
+    assert "Where a strategy's name does not say otherwise: `preset=small`." in said
+    assert "Left out" not in said
+
+
 def test_nothing_to_report_is_an_error_with_a_reason(results, tmp_path):
     with pytest.raises(UsageError, match=r"is no folder; give the one that holds EXPERIMENT/CELL\.json"):
         make_report(tmp_path / "nowhere")
@@ -210,7 +235,7 @@ def test_the_command_prints_a_summary(filled, tmp_path, capfdbinary):
         "misuse-python: Variable misuse, Python, best Joint accuracy (vocabulary): "
         "ordered 40.5 % (1,000), randomized 39.5 % (1,000), standard 30.5 % (1,000)"
     )
-    assert "  anonymization against standard: holds (misuse-python), holds (completion-python)" in lines
+    assert "  anonymization against standard: holds (misuse-python), undecided (completion-python)" in lines
     assert f"wrote {tmp_path / 'out' / 'results.html'}" in lines
     assert any(line.startswith("left out: misuse-python/broken.json is no JSON") for line in lines)
 

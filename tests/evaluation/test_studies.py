@@ -4,6 +4,7 @@ import pytest
 
 from rarename.evaluation.results import read_results
 from rarename.evaluation.studies import Series, studies
+from rarename.evaluation.tables import pairs, placeholders
 
 
 def read(results):
@@ -36,7 +37,6 @@ def test_tasks_and_languages_of_an_experiment_are_studies_of_their_own(results):
     [
         ({"corpus": {"digest": "7" * 64}}, "has the corpus digest 777777777777; 2 others have 555555555555"),
         ({"code": {"recipe": 2}}, "has the recipe 2; 2 others have 1"),
-        ({"preset": "tiny"}, "has the preset tiny; 2 others have small"),
         ({"examples": 2000}, "has the number of examples 2,000; 2 others have 1,000"),
         ({"split": "validation"}, "has the split validation; 2 others have test"),
         ({"scores": {"no_bug_accuracy": 0.5}}, "has no joint_accuracy"),
@@ -89,6 +89,46 @@ def test_other_settings_that_were_varied_are_told(results):
     assert study.usual == {"model.layers": 3, "placeholders": 250}
 
 
+TINY = {"preset": "tiny", "settings": {"model.width": 64, "model.layers": 2, "training.epochs": 4.0}}
+
+
+def test_presets_are_series_of_their_own(results):
+    for strategy in ("ordered", "standard"):
+        results.add(strategy, 100, 0.3)
+        results.add(strategy, 100, 0.2, cell=f"{strategy}-tiny", examples=4000, **TINY)
+    results.add("ordered", 1000, 0.4)
+    results.add("randomized", 100, 0.2, cell="randomized-tiny", examples=5000, **TINY)
+    (study,), (left_out,) = read(results)
+    assert [series.label for series in study.series] == [
+        "ordered", "ordered, preset=tiny", "standard", "standard, preset=tiny",
+    ]  # fmt: skip
+    assert study.usual == {"preset": "small"}
+    assert left_out.path == "misuse-python/randomized-tiny.json"
+    assert left_out.reason == "has the number of examples 5,000; 2 others have 4,000"
+    assert ("ordered, preset=tiny", "standard, preset=tiny") in [
+        (first.label, second.label) for first, second in pairs(study)
+    ]
+
+
+def test_what_is_varied_within_a_preset_is_told_beside_it(results):
+    results.add("ordered", 100, 0.3)
+    results.add("ordered", 1000, 0.3)
+    results.add("ordered", 100, 0.2, cell="tiny", **TINY)
+    results.add("ordered", 1000, 0.2, cell="tiny-1000", **TINY)
+    deep = TINY["settings"] | {"model.layers": 6}
+    results.add("ordered", 100, 0.2, cell="deep", preset="tiny", settings=deep)
+    many = {"cell": "many", "placeholders": 500}
+    results.add("ordered", 100, 0.1, **many)
+    (study,), left_out = read(results)
+    assert left_out == []
+    assert [series.label for series in study.series] == [
+        "ordered", "ordered, preset=tiny", "ordered, preset=tiny, model.layers=6", "ordered, 500 placeholders",
+    ]  # fmt: skip
+    counts = placeholders(study, None)
+    assert counts.columns == ["Placeholders", "ordered, 100"]
+    assert [row[1].value["mean"] for row in counts.rows] == [0.3, 0.1]
+
+
 def test_series_have_one_order(results):
     for strategy in ("standard", "full", "sorted", "randomized", "ordered"):
         results.add(strategy, 100, 0.3)
@@ -107,3 +147,19 @@ def test_projects_are_compared_cell_by_cell(results):
     assert found.difference == pytest.approx(0.1)
     assert found.p == 2 / 2**8  # all eight projects are better by the same
     assert study.compare((Series("ordered"), 100), (Series("standard"), 7)) is None
+
+
+def test_luck_is_lent_once_by_each_training(results):
+    results.add("ordered", 100, 0.3, language="javascript")
+    for experiment in ("misuse-python", "misuse-again"):
+        for seed, score in enumerate((0.1, 0.2, 0.6)):
+            results.add("ordered", 100, score, seed=seed, experiment=experiment)
+    results.add("ordered", 1000, 0.3, seed=0)
+    results.add("ordered", 1000, 0.4, seed=1)
+    again, python, javascript = read(results)[0]
+    assert (again.experiment, python.experiment) == ("misuse-again", "misuse-python")
+    assert (python.luck().freedom, python.lenders()) == (3, [])
+    assert javascript.own_luck() is None
+    assert javascript.luck().freedom == 3
+    assert javascript.luck().deviation == pytest.approx(((2 * 0.07 + 0.005) / 3) ** 0.5)
+    assert javascript.lenders() == ["misuse-again", "misuse-python"]

@@ -18,12 +18,16 @@ import torch
 
 from rarename.cli.main import main
 from rarename.errors import RunError, UsageError
+from rarename.evaluation.paper import paper_study
 from rarename.evaluation.results import read_results
 from rarename.experiment import embeddings
 from rarename.experiment import sweep as sweeps
+from rarename.experiment.cell import Look, look_at_run
+from rarename.experiment.experiment import Experiment
 from rarename.experiment.grid import read
 from rarename.experiment.run import evaluate, train
 from rarename.experiment.sweep import Sweep
+from rarename.training.state import read_tensors, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,10 +147,14 @@ class Place:
     def result(self, cell: str, name: str = "tiny") -> Path:
         return self.folder / "results" / name / f"{cell}.json"
 
+    def wanted(self, cell: str) -> Experiment:
+        sweep = Sweep(read(self.folder / "tiny.toml"), corpus=str(self.corpus))
+        return next(job.wanted for job in sweep.jobs if job.name == cell)
+
     def content(self, cell: str) -> dict:
         """A result, without the time that it took."""
         content = json.loads(self.result(cell).read_text())
-        del content["seconds"]
+        del content["seconds"], content["measuring_seconds"]
         for point in content["curve"]:
             del point["seconds"]
         return content
@@ -260,6 +268,29 @@ def test_our_experiment_files_can_be_read(path):
         assert all(ours.experiment(cell, ours.corpus) == theirs[cell.name] for cell in shared)
 
 
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_the_scale_of_the_paper_has_every_row_of_its_tables(task, language):
+    plan = read(ROOT / "experiments" / "paper" / f"{task}-{language}-paper.toml")
+    ours: dict[str, set[int]] = {}
+    for cell in plan.cells:
+        experiment = plan.experiment(cell, plan.corpus)
+        series = experiment.encoding.strategy + (" + pointer" if "pointer" in cell.name else "")
+        ours.setdefault(series, set()).add(experiment.encoding.vocabulary_size)
+    theirs = {series: set(scores) for series, scores in paper_study(task, language).scores.items()}
+    if task == "misuse":
+        theirs["standard"].remove(max(theirs["standard"]))  # all values, whose number depends on the corpus
+    assert ours == theirs
+    assert len(plan.cells) == 3 * sum(map(len, ours.values()))
+
+
+def test_completion_has_three_seeds_at_two_sizes():
+    plan = read(ROOT / "experiments" / "completion-python.toml")
+    names = {cell.name for cell in plan.cells}
+    series = ("ordered", "randomized", "standard", "standard-pointer")
+    assert {f"{each}-{size}-{seed}" for each in series for size in (100, 1000) for seed in (0, 1, 2)} <= names
+
+
 def test_our_experiments_have_names_of_their_own():
     assert len({path.stem for path in EXPERIMENTS}) == len(EXPERIMENTS) > 10
 
@@ -344,9 +375,64 @@ def test_the_list_tells_how_far_each_cell_is(place, idle, capfd):
     assert lines[0].startswith("ordered-40-0   done, joint ")
     assert lines[1:3] == ["standard-40-0  run finished", "full-0         not begun"]
     assert lines[3].startswith("full-1         stale: seed (0, not 1), encoding.vocabulary_size (40, not 0), ")
+    assert re.fullmatch(r"1 of 4 done, about \d+ min \d+ s left \(one job\)", lines[4])
+    assert len(lines) == 5
     assert place.sweep("--list", "--format", "json", "--only", "st*") == 0
     cell = json.loads(capfd.readouterr().out)["cells"][0]
     assert (cell["state"], cell["examples"] >= cell["total_examples"] > 300) == ("run finished", True)
+
+
+def looks(state, *, seconds=0.0, measuring=None, run="missing", examples=0, total=0):
+    content = {"seconds": seconds} | ({} if measuring is None else {"measuring_seconds": measuring})
+    return Look(state, content=content if state == "done" else {}), Look(run, "", {}, examples, total, seconds)
+
+
+MISSING, BEGUN = looks("missing"), looks("missing", run="begun", examples=100, total=400, seconds=50.0)
+TRAINED = looks("missing", run="finished", examples=400, total=400, seconds=80.0)
+DONE, EARLIER_DONE = looks("done", seconds=100.0, measuring=20.0), looks("done", seconds=140.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "num_jobs", "seconds"),
+    [
+        ([DONE, DONE], 1, 0.0),
+        ([MISSING], 1, None),
+        ([TRAINED], 1, None),  # how long it takes to measure is not known
+        ([DONE, TRAINED], 1, 20.0),
+        ([DONE, MISSING], 1, 120.0),
+        ([DONE, EARLIER_DONE, MISSING], 1, 140.0),
+        ([DONE, BEGUN, MISSING], 1, 170.0 + 120.0),
+        ([DONE, MISSING, MISSING, MISSING], 2, 180.0),
+        ([DONE, MISSING], 4, 120.0),
+        ([BEGUN, MISSING], 1, 150.0 + 200.0),
+        ([DONE, looks("missing", run="begun")], 1, 120.0),
+    ],
+)
+def test_how_long_the_rest_will_take(found, num_jobs, seconds):
+    assert sweeps.seconds_left(found, num_jobs) == seconds
+
+
+def test_the_list_has_a_summary(place, idle, capfd):
+    assert place.sweep("--list") == 0
+    assert capfd.readouterr().out.endswith("\n3 of 3 done\n")
+    shutil.rmtree(place.run("full-0"))
+    place.result("full-0").unlink()
+    for cell in ("ordered-40-0", "standard-40-0"):
+        content = json.loads(place.result(cell).read_text())
+        place.result(cell).write_text(json.dumps(content | {"seconds": 7000.0, "measuring_seconds": 260.0}))
+    assert place.sweep("--list") == 0
+    assert capfd.readouterr().out.endswith("\n2 of 3 done, about 2 h 1 min left (one job)\n")
+    assert place.sweep("--list", "--jobs", "2", "--format", "json") == 0
+    said = json.loads(capfd.readouterr().out)
+    summary = [said[key] for key in ("num_done", "num_cells", "jobs", "seconds_left")]
+    assert summary == [2, 3, 2, 7260.0]
+
+
+def test_a_result_of_an_earlier_version_has_no_time_of_measuring_and_is_done(place, idle):
+    content = json.loads(place.result("full-0").read_text())
+    assert content.pop("measuring_seconds") > 0
+    place.result("full-0").write_text(json.dumps(content))
+    assert place.sweep() == 0
 
 
 def test_the_time_is_up(place, in_process, capfd):
@@ -366,6 +452,20 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:100])
 
 
+def take(run, *names):
+    """Files of the neighbouring run."""
+    for name in names:
+        shutil.copy(run.with_name("ordered-40-0") / name, run / name)
+
+
+def garble(path, number, text):
+    lines = path.read_bytes().splitlines()
+    lines[number] = text
+    path.write_bytes(b"\n".join([*lines, b""]))
+
+
+NOT_TOLD = r"metrics\.jsonl does not tell what was measured while training"
+
 DAMAGES = {
     "weights": (lambda run: cut(run / "weights.safetensors"), r"weights\.safetensors is damaged: "),
     "no weights": (lambda run: (run / "weights.safetensors").unlink(), r"weights\.safetensors is missing"),
@@ -377,6 +477,27 @@ DAMAGES = {
     "setting": (lambda run: cut(run / "experiment.toml"), r"experiment\.toml "),
     "no setting": (lambda run: (run / "experiment.toml").unlink(), r"it has no experiment\.toml"),
     "encoding": (lambda run: cut(run / "encoding.json"), r"encoding\.json is not an encoding"),
+    "empty encoding": (lambda run: (run / "encoding.json").write_text("{}"), r"encoding\.json is not an encoding"),
+    "no encoding": (lambda run: (run / "encoding.json").unlink(), r"encoding\.json is missing"),
+    "other encoding": (
+        lambda run: take(run, "encoding.json"),
+        r"encoding\.json is of another run: strategy \('ordered', not 'full'\), vocabulary_size \(40, not 0\)",
+    ),
+    "other model": (
+        lambda run: take(run, "weights.safetensors", "state.safetensors"),
+        r"state\.safetensors and .*encoding\.json are of different models",
+    ),
+    "no metrics": (lambda run: (run / "metrics.jsonl").unlink(), NOT_TOLD),
+    "no line of metrics": (lambda run: garble(run / "metrics.jsonl", 0, b"{}"), NOT_TOLD),
+    "metrics": (lambda run: garble(run / "metrics.jsonl", 0, b"\xff{"), NOT_TOLD),
+    "metrics without scores": (
+        lambda run: garble(run / "metrics.jsonl", 0, b'{"examples": 1, "total_examples": 1, "seconds": 1, "loss": 1}'),
+        NOT_TOLD,
+    ),
+    "later metrics": (
+        lambda run: garble(run / "metrics.jsonl", 1, b'{"exam'),
+        r"metrics\.jsonl ends at \d+ of \d+ examples",
+    ),
 }
 
 
@@ -389,7 +510,7 @@ def test_a_damaged_run_is_found(place, capfd, damage):
     assert re.match(rf"full-0  damaged: .*{message}", capfd.readouterr().out)
 
 
-@pytest.mark.parametrize("damage", ["weights", "state"])
+@pytest.mark.parametrize("damage", ["weights", "state", "other encoding", "no metrics"])
 def test_a_damaged_run_is_made_again(finished, place, in_process, capfd, damage):
     change, message = DAMAGES[damage]
     place.result("full-0").unlink()
@@ -399,6 +520,29 @@ def test_a_damaged_run_is_made_again(finished, place, in_process, capfd, damage)
     assert re.search(words, capfd.readouterr().err)
     assert place.run("full-0.damaged-1").is_dir()
     assert place.content("full-0") == finished.content("full-0")
+
+
+def test_a_run_that_was_stopped_before_its_first_look_is_not_damaged(place):
+    run, wanted = place.run("full-0"), place.wanted("full-0")
+    tensors, position = read_tensors(run / "state.safetensors")
+    position |= {"position.best": "-1.0", "position.examples": "100", "position.stale": "0"}
+    (run / "metrics.jsonl").unlink()
+    write_tensors(run / "state.safetensors", tensors, position)
+    assert (look_at_run(run, wanted).state, look_at_run(run, wanted).examples) == ("begun", 100)
+    (run / "weights.safetensors").unlink()
+    assert look_at_run(run, wanted).state == "begun"
+    (run / "state.safetensors").unlink()
+    (run / "encoding.json").unlink()
+    assert look_at_run(run, wanted).state == "begun"
+
+
+@pytest.mark.parametrize("text", [b"{}", b"[]", b'{"examples": "many"}', b'{"examples": 1, "\xff": 1', b"\xff\xfe"])
+def test_training_goes_on_whatever_stands_in_the_metrics(place, text):
+    run, wanted = place.run("full-0"), place.wanted("full-0")
+    garble(run / "metrics.jsonl", 1, text)
+    kept = (run / "metrics.jsonl").read_bytes().splitlines()[0]
+    assert train(wanted, run, resume=True)
+    assert (run / "metrics.jsonl").read_bytes() == kept + b"\n"
 
 
 @pytest.mark.parametrize("content", ['{"format": "rarename-result"', "[]"])
@@ -414,7 +558,7 @@ def test_a_damaged_result_is_found_and_made_again(finished, place, in_process, c
 def test_a_result_of_other_settings_is_never_kept(place, in_process, capfd):
     (place.folder / "tiny.toml").write_text(MISUSE.replace("epochs = 0.4", "epochs = 0.1"))
     assert place.sweep("--list", "--only", "full-0") == 0
-    assert capfd.readouterr().out == "full-0  stale: training.epochs (0.4, not 0.1)\n"
+    assert capfd.readouterr().out.startswith("full-0  stale: training.epochs (0.4, not 0.1)\n0 of 1 done")
     assert place.sweep("--only", "full-0") == 0
     said = capfd.readouterr().err
     unlike = "training.epochs (0.4, not 0.1)"
@@ -496,6 +640,43 @@ def test_a_run_of_another_experiment_is_used_but_never_moved(place, in_process, 
     assert place.run("full-0").exists()
 
 
+@pytest.mark.parametrize("damage", ["weights", "no encoding", "metrics"])
+def test_a_damaged_run_of_another_experiment_is_left_where_it_is(place, idle, capfd, damage):
+    change, message = DAMAGES[damage]
+    (place.folder / "other.toml").write_text(MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]'))
+    change(place.run("full-0"))
+    assert place.sweep("--only", "full-0", name="other") == 2
+    words = rf"full-0, a run of tiny, is damaged: .*{message}.*; sweep tiny, or move that folder away\n"
+    assert re.search(words, capfd.readouterr().err)
+    assert [path.name for path in place.run("full-0").parent.glob("full-0*") if path.is_dir()] == ["full-0"]
+
+
+EARLIER = {
+    "a setting less": ("parts = 0\n", "", "encoding.parts (none, not 0)"),
+    "a setting more": ("parts = 0\n", "parts = 0\nshoes = 2\n", "encoding.shoes (2, not none)"),
+    "another version": ("version = 1\n", "version = 0\n", "experiment.toml is of version 0"),
+}
+
+
+@pytest.mark.parametrize("change", EARLIER)
+def test_a_run_of_another_version_is_unlike_and_not_damaged(place, in_process, capfd, change):
+    old, new, message = EARLIER[change]
+    path = place.run("full-0") / "experiment.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    place.result("full-0").unlink()
+    (place.folder / "other.toml").write_text(MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]'))
+    assert place.sweep("--only", "full-0", name="other") == 2
+    said = capfd.readouterr().err
+    assert "a run of tiny, has other settings: " in said
+    assert message in said
+    assert place.run("full-0").exists()
+    assert place.sweep("--list", "--only", "full-0") == 0
+    assert re.match(rf"full-0  stale: .*{re.escape(message)}", capfd.readouterr().out)
+    assert place.sweep("--only", "full-0") == 0
+    assert "its run is of other settings, and is made again: " in capfd.readouterr().err
+
+
 def test_completion_with_a_pointer_and_its_embeddings(corpus_folder, tmp_path, in_process, capfd):
     pytest.importorskip("sklearn")
     place = Place(tmp_path, corpus_folder)
@@ -519,7 +700,17 @@ def test_completion_with_a_pointer_and_its_embeddings(corpus_folder, tmp_path, i
     del content["embeddings"]
     place.result(result.cell).write_text(json.dumps(content))
     assert place.sweep("--list") == 0
-    assert capfd.readouterr().out.endswith("standard-pointer-40-0  stale: embeddings (none)\n")
+    assert "standard-pointer-40-0  stale: embeddings (none)\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("text", [MISUSE, COMPLETION.replace("[embeddings]", "")], ids=["misuse", "completion"])
+def test_standard_may_keep_no_name(corpus_folder, tmp_path, in_process, text):
+    place = Place(tmp_path, corpus_folder)
+    (tmp_path / "tiny.toml").write_text(text.replace("vocabulary_size = 40", "vocabulary_size = 0"))
+    assert place.sweep("--only", "standard-*") == 0
+    (result,), left_out = read_results(tmp_path / "results")
+    assert not left_out
+    assert (result.strategy, result.size) == ("standard", 0)
 
 
 def test_few_embeddings_have_places_too():

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from rarename.experiment.grid import read
-    from rarename.experiment.sweep import Sweep
+    from rarename.experiment.sweep import Sweep, seconds_left
 
     shown = _Shown(arguments.jobs)
     sweep = Sweep(
@@ -59,7 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = sweep.chosen(arguments.only)
     if arguments.list:
         looks = [(job, *sweep.look(job)) for job in chosen]
-        write(_json(sweep, [_entry(*look) for look in looks]) if arguments.format == "json" else _table(looks))
+        entries = [_entry(*look) for look in looks]
+        left = seconds_left([(result, run) for _, result, run in looks], arguments.jobs)
+        if arguments.format == "json":
+            write(_listed(sweep, entries, left, arguments.jobs))
+        else:
+            write(_table(entries) + _summary(entries, left, arguments.jobs))
         return 0
     limit = math.inf if arguments.time_limit is None else 60 * arguments.time_limit
     with shown.of(sweep, len(chosen)), _Interrupt(sweep) as interrupt:
@@ -227,8 +232,7 @@ def _entry(job: "Job", result: "Look", run: "Look") -> dict[str, Any]:
     } | _best(result.content.get("scores", {}) if state == "done" else {})
 
 
-def _table(looks: "list[tuple[Job, Look, Look]]") -> str:
-    entries = [_entry(*look) for look in looks]
+def _table(entries: list[dict[str, Any]]) -> str:
     width = max((len(entry["cell"]) for entry in entries), default=0)
     lines = []
     for entry in entries:
@@ -241,6 +245,22 @@ def _table(looks: "list[tuple[Job, Look, Look]]") -> str:
     return "".join(lines)
 
 
+def _num_done(entries: list[dict[str, Any]]) -> int:
+    return sum(entry["state"] == "done" for entry in entries)
+
+
+def _summary(entries: list[dict[str, Any]], left: float | None, num_jobs: int) -> str:
+    """The last line of `--list`."""
+    jobs = "one job" if num_jobs == 1 else f"{num_jobs} jobs"
+    time_left = f", about {_time(left)} left ({jobs})" if left else ""
+    return f"{_num_done(entries)} of {len(entries)} done{time_left}\n"
+
+
+def _listed(sweep: "Sweep", entries: list[dict[str, Any]], left: float | None, num_jobs: int) -> str:
+    summary = {"num_done": _num_done(entries), "num_cells": len(entries), "jobs": num_jobs, "seconds_left": left}
+    return _json(sweep, entries, **summary)
+
+
 def _line(job: "Job", outcome: "Outcome") -> str:
     text = f"{job.name}  {outcome.state}"
     text += f": {outcome.why}" if outcome.why else ""
@@ -248,7 +268,7 @@ def _line(job: "Job", outcome: "Outcome") -> str:
     return f"{text}{f', {score}' if score else ''}\n"
 
 
-def _json(sweep: "Sweep", cells: list[dict[str, Any]]) -> str:
+def _json(sweep: "Sweep", cells: list[dict[str, Any]], **more: Any) -> str:
     plan = sweep.plan
     about = {"experiment": plan.name, "title": plan.title, "shows": plan.shows, "task": plan.task}
-    return json.dumps(about | {"cells": cells}, indent=1) + "\n"
+    return json.dumps(about | more | {"cells": cells}, indent=1) + "\n"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rarename.evaluation.document import p_text, percent, points
+from rarename.evaluation.document import p_text, percent, points, quoted_names
 from rarename.evaluation.paper import cosines, paper_study
 from rarename.evaluation.results import Result, number_at
 from rarename.evaluation.statistics import holm
@@ -54,7 +54,7 @@ def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim
         Claim(
             "ordered against randomized",
             "`ordered` is slightly better than `randomized`, or as good." + _paper_gain("ordered", "randomized"),
-            _each(studies, lambda study: _pair(study, "ordered", "randomized", _not_worse)),
+            _each(studies, _slightly_better),
         ),
         Claim(
             "numbering by frequency",
@@ -88,7 +88,7 @@ def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim
             _each(studies, _placeholders),
         ),
         Claim("types of nodes",
-            "Types of nodes are predicted better with anonymization, too.", _each(studies, _types)),
+            "Types of nodes are predicted better with anonymization, too.", _each(studies, _types, OF_TYPES)),
         Claim(
             "where placeholders lie",
             "Placeholders lie apart from the names of the vocabulary in the space of embeddings."
@@ -98,14 +98,20 @@ def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim
     ]  # fmt: skip
 
 
-def _each(studies: Sequence[Study], look: Callable[[Study], Finding | None]) -> tuple[Finding, ...]:
-    found = [(finding, study.luck()) for study in studies if (finding := look(study)) is not None]
-    return tuple(finding if luck or finding.verdict == ABSENT else _of_models(finding) for finding, luck in found)
+def _each(
+    studies: Sequence[Study], look: Callable[[Study], Finding | None], score: Score | None = None
+) -> tuple[Finding, ...]:
+    return tuple(_weighed(finding, study, score) for study in studies if (finding := look(study)) is not None)
 
 
-def _of_models(finding: Finding) -> Finding:
-    """With one seed a test compares two models, whatever made them different."""
-    return replace(finding, text=f"{finding.text}. One training each: its luck is not known")
+def _weighed(finding: Finding, study: Study, score: Score | None) -> Finding:
+    """With one seed a test compares two models, whatever made them different: their luck must be known from others."""
+    if finding.verdict == ABSENT or study.own_luck(score):
+        return finding
+    if lenders := study.lenders(score):
+        return replace(finding, text=f"{finding.text}. One training each; its luck is that of {quoted_names(lenders)}")
+    shown = "" if finding.verdict == OPEN else f"; of these models alone it {finding.verdict}"
+    return replace(finding, verdict=OPEN, text=f"{finding.text}. One training each, and its luck is not known{shown}")
 
 
 def _name(study: Study) -> str:
@@ -123,10 +129,13 @@ def _told(found: Sequence[Compared]) -> str:
     all_sure = len(found) > 1 and all(each.test and each.test.p < 0.001 for each in found)
     for each in found:
         test = f" (p {p_text(each.test.p)})" if each.test and not all_sure else ""
-        size = "without a vocabulary" if each.first_size == 0 else f"at {each.first_size:,}"
-        parts.append(f"{points(each.difference)} {size}{test}")
+        parts.append(f"{points(each.difference)} {_at(each.first_size)}{test}")
     untested = "" if all(each.test for each in found) else "; without scores by project there is no test"
     return ", ".join(parts) + (" (p < 0.001 each)" if all_sure else untested)
+
+
+def _at(size: int) -> str:
+    return f"at {size:,}" if size else "without a vocabulary"
 
 
 def _p_values(found: Sequence[Compared]) -> list[float]:
@@ -162,11 +171,32 @@ def _not_worse(found: Sequence[Compared]) -> str:
 
 
 def _pair(study: Study, first: str, second: str, judge: Callable[[Sequence[Compared]], str]) -> Finding | None:
-    ours, others = study.find(first), study.find(second)
-    found = _at_sizes(study, ours, others) if ours and others else []
+    found = _compared_pair(study, first, second)
     if not found:
         return None
     return Finding(_name(study), study.experiment, judge(found), f"`{first}` − `{second}`, points: {_told(found)}")
+
+
+def _compared_pair(study: Study, first: str, second: str) -> list[Compared]:
+    ours, others = study.find(first), study.find(second)
+    return _at_sizes(study, ours, others) if ours and others else []
+
+
+def _slightly_better(study: Study) -> Finding | None:
+    """Is `ordered` better than `randomized`, or as good, but no further ahead than the paper has it?"""
+    finding = _pair(study, "ordered", "randomized", _not_worse)
+    if finding is None:
+        return None
+    gains = _gains(study.task, study.language, "ordered", "randomized")
+    far = []
+    for each in _compared_pair(study, "ordered", "randomized"):
+        most = max((gain for size, gain in gains.items() if size > 0 or each.first_size == 0), default=0.0)
+        if each.test and each.test.low > most + MARGIN:
+            far.append(f"{_at(each.first_size)} (the paper: up to {points(most)})")
+    if not far:
+        return finding
+    verdict = PARTLY if finding.verdict == HOLDS else finding.verdict
+    return replace(finding, verdict=verdict, text=f"{finding.text}. Much better, not slightly, {', '.join(far)}")
 
 
 def _beats_standard(study: Study) -> Finding | None:
@@ -238,19 +268,19 @@ def _combined(study: Study) -> Finding | None:
 
 def _placeholders(study: Study) -> Finding | None:
     parts, found = [], []
-    for base in dict.fromkeys(series.base for series in study.series):
+    for plain in dict.fromkeys(series.besides_placeholders for series in study.series):
         for size in study.sizes:
             cells = {
                 study.cells[series, size][0].placeholders: series
                 for series in study.series
-                if series.base == base and (series, size) in study.cells
+                if series.besides_placeholders == plain and (series, size) in study.cells
             }
             if len(cells) > 1:
                 least, most = min(cells), max(cells)
                 if each := compared(study, (cells[most], size), (cells[least], size)):
                     found.append(each)
                     test = f", p {p_text(each.test.p)}" if each.test else ", not tested"
-                    cell = f"`{base}` at {size:,}, {most:,} − {least:,} placeholders"
+                    cell = f"`{plain.label}` at {size:,}, {most:,} − {least:,} placeholders"
                     parts.append(f"{cell}: {points(each.difference)}{test}")
     if not found:
         return None
@@ -288,13 +318,17 @@ def _paper_gain(first: str, second: str) -> str:
     parts = []
     for task in ("misuse", "completion"):
         for language in ("python", "javascript"):
-            study = paper_study(task, language)
-            ours, others = (study.scores.get(name, {}) for name in (first, second)) if study else ({}, {})
-            found = [ours[size] - others[size] for size in ours if size in others and size > 0]
+            found = [gain for size, gain in _gains(task, language, first, second).items() if size > 0]
             if found:
-                low, high = points(min(found) / 100), points(max(found) / 100)
-                parts.append(f"{low} to {high} ({task}, {LANGUAGES[language]})")
+                parts.append(f"{points(min(found))} to {points(max(found))} ({task}, {LANGUAGES[language]})")
     return f" In the paper, with a vocabulary: {', '.join(parts)} points."
+
+
+def _gains(task: str, language: str, first: str, second: str) -> dict[int, float]:
+    """By how much one series is better than another in the paper, by vocabulary size."""
+    study = paper_study(task, language)
+    ours, others = (study.scores.get(name, {}) for name in (first, second)) if study else ({}, {})
+    return {size: (ours[size] - others[size]) / 100 for size in ours if size in others}
 
 
 def _paper_full() -> str:

@@ -4,7 +4,7 @@ Text may hold `code` and **strong** words, marked as in Markdown.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,6 +120,15 @@ def points(value: float) -> str:
     """
     text = f"{100 * value:+.1f}".replace("-", "−")
     return "±0.0" if text in ("+0.0", "−0.0") else text
+
+
+def quoted_names(names: Iterable[str]) -> str:
+    """Names of experiments, cells or presets, each once.
+
+    >>> quoted_names(["b", "a", "b", ""])
+    '`a`, `b`'
+    """
+    return ", ".join(f"`{name}`" for name in sorted({name for name in names if name}))
 
 
 def p_text(p: float) -> str:

@@ -20,6 +20,7 @@ from rarename.evaluation.document import (
     Paragraph,
     Table,
     percent,
+    quoted_names,
     slug,
 )
 from rarename.evaluation.html import html
@@ -268,11 +269,10 @@ def _completion(study: Study) -> list[Block]:
 def _made_from(study: Study) -> str:
     """One paragraph: the experiment, the corpus, how long, and what its results lack."""
     results = study.results
-    parts = [
-        f"Experiment `{study.experiment}`: {len(results)} models, preset {_listed(each.preset for each in results)}"
-    ]
-    names = _listed(str(each.corpus.get("name", "")) for each in results)
-    digests = _listed(each.digest[:8] for each in results)
+    presets = quoted_names(each.preset for each in results)
+    parts = [f"Experiment `{study.experiment}`: {len(results)} models, preset {presets}"]
+    names = quoted_names(str(each.corpus.get("name", "")) for each in results)
+    digests = quoted_names(each.digest[:8] for each in results)
     parts.append(f"corpus {names} (digest {digests})" if digests else f"corpus {names}" if names else "corpus unknown")
     examples = sorted({each.examples for each in results})
     spelt = f"{examples[0]:,}" if len(examples) == 1 else f"{examples[0]:,} to {examples[-1]:,}"
@@ -287,12 +287,8 @@ def _made_from(study: Study) -> str:
     if without and len(without) == len(results):
         text += " No result has scores by project, so there are no tests."
     elif without:
-        text += f" Without scores by project, so left out of the tests: {_listed(without)}."
+        text += f" Without scores by project, so left out of the tests: {quoted_names(without)}."
     return text
-
-
-def _listed(words: Any) -> str:
-    return ", ".join(f"`{word}`" for word in sorted({word for word in words if word}))
 
 
 def _shared_settings(study: Study) -> str:
@@ -341,7 +337,8 @@ def _claims(judged: Sequence[Claim]) -> list[Block]:
     intro = (
         "Each line is computed from the results. A difference counts as shown when its p, of projects and of "
         "trainings, corrected for the sizes looked at, is below 0.05; two strategies count as the same "
-        "when the 95 % interval of their difference lies within one point of 0."
+        "when the 95 % interval of their difference lies within one point of 0. Where the luck of training is not "
+        "known, nothing counts as shown."
     )
     return [Heading(2, "What the paper claims, and what these results say", "claims"), Paragraph(intro), Bullets(items)]
 
@@ -351,7 +348,7 @@ def _scale(study: Study) -> str:
     paper = paper_study(study.task, study.language)
     parts = []
     for key, name in (("model.width", "width"), ("model.layers", "layers")):
-        value = _listed(str(result.settings.get(key, "")) for result in study.results)
+        value = quoted_names(str(result.settings.get(key, "")) for result in study.results)
         theirs = {"width": paper.width, "layers": paper.layers}[name] if paper else None
         if value:
             parts.append(f"{name} {value}".replace("`", "") + (f" (the paper: {theirs})" if theirs else ""))
@@ -359,7 +356,7 @@ def _scale(study: Study) -> str:
     theirs_text = f" (the paper: {paper.epochs} epochs of {paper.train})" if paper else ""
     parts.append(f"{examples:,} training examples seen{theirs_text}")
     projects = sorted({count for each in study.results if (count := number_at(each.corpus, "projects"))})
-    name = _listed(str(each.corpus.get("name", "")) for each in study.results).replace("`", "")
+    name = quoted_names(str(each.corpus.get("name", "")) for each in study.results).replace("`", "")
     if projects:
         corpus = f"a corpus of {projects[0]:,.0f} projects" + (f" ({name})" if name else "")
         parts.append(corpus + (f" (the paper: {paper.corpus})" if paper else ""))

@@ -1,5 +1,6 @@
 """Study: the results of one experiment, task and language that may stand in one table."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,11 @@ class Series:
         return ", ".join([self.base, *self.extras])
 
     @property
+    def besides_placeholders(self) -> "Series":
+        """The same, however many placeholders it has."""
+        return dataclasses.replace(self, extras=tuple(each for each in self.extras if not _is_of_placeholders(each)))
+
+    @property
     def rank(self) -> tuple[int, bool, str, tuple[tuple[int, str], ...]]:
         known = STRATEGIES.index(self.strategy) if self.strategy in STRATEGIES else len(STRATEGIES)
         return known, self.pointer, self.strategy, tuple((len(extra), extra) for extra in self.extras)
@@ -89,6 +95,8 @@ class Study:
     language: str
     cells: dict[tuple[Series, int], tuple[Result, ...]]
     """By series and vocabulary size; a result for each seed."""
+    kin: tuple["Study", ...] = ()
+    """Other studies of the same task and recipe: how much luck training takes may be known from them."""
 
     @property
     def name(self) -> str:
@@ -108,8 +116,11 @@ class Study:
     def usual(self) -> dict[str, Any]:
         """What the cells have whose series do not say otherwise, of all that was varied beside strategy and size."""
         keys = {extra.split("=")[0] for series in self.series for extra in series.extras if "=" in extra}
-        found = {key: usual_value([each.settings.get(key) for each in self.results]) for key in sorted(keys)}
-        if any(extra.endswith(" placeholders") for series in self.series for extra in series.extras):
+        preset = usual_value([each.preset for each in self.results]) if self.results else ""
+        alike = [each for each in self.results if each.preset == preset]
+        found = {key: usual_value([each.settings.get(key) for each in alike]) for key in sorted(keys - {"preset"})}
+        found |= {"preset": preset} if "preset" in keys else {}
+        if any(_is_of_placeholders(extra) for series in self.series for extra in series.extras):
             plain = [result for (series, _), results in self.cells.items() if not series.extras for result in results]
             found["placeholders"] = usual_value([each.placeholders for each in plain or self.results])
         return found
@@ -166,9 +177,37 @@ class Study:
         return compare(ours, others, self.luck(score)) if ours and others else None
 
     def luck(self, score: Score | None = None) -> Luck | None:
-        """How much a score varies from training to training of the same cell."""
+        """How much a score varies from training to training of the same cell; if need be, in other studies."""
+        return self.own_luck(score) or luck(value for _, value in self._lent(score))
+
+    def own_luck(self, score: Score | None = None) -> Luck | None:
+        """The same, told by the cells of this study alone."""
         key = (score or self.score).key
         return luck(value for series, size in self.keys if (value := self.value(series, size, key)))
+
+    def lenders(self, score: Score | None = None) -> list[str]:
+        """The experiments that the luck is taken from, if it is not that of the study itself."""
+        return [] if self.own_luck(score) else sorted({experiment for experiment, _ in self._lent(score)})
+
+    def _lent(self, score: Score | None) -> list[tuple[str, Spread]]:
+        """The cells with several seeds of other studies with a preset of this one, each training once."""
+        key, presets = (score or self.score).key, {result.preset for result in self.results}
+        found: dict[str, tuple[str, Spread]] = {}
+        for study in self.kin:
+            for cell in study.keys:
+                first, value = study.cells[cell][0], study.value(*cell, key)
+                if first.preset in presets and value and value.deviation is not None:
+                    known = found.get(_training(first))
+                    if known is None or known[1].num_seeds < value.num_seeds:
+                        found[_training(first)] = study.experiment, value
+        return list(found.values())
+
+
+def _training(result: Result) -> str:
+    """What a model was trained with, besides the seed: two experiments may have measured the same one."""
+    settings = {key: value for key, value in result.settings.items() if key not in ("seed", "corpus")}
+    varied = (result.strategy, result.pointer, result.size, result.placeholders)
+    return repr((result.digest, result.examples, *varied, sorted(settings.items())))
 
 
 def _by_project(result: Result, score: Score) -> Projects:
@@ -194,7 +233,18 @@ def studies(results: Iterable[Result]) -> tuple[list[Study], list[LeftOut]]:
         cells, doubles = _cells(kept)
         left_out += odd + doubles
         found.append(Study(experiment, task, language, cells))
-    return sorted(found, key=_place), sorted(left_out)
+    found.sort(key=_place)
+    return [dataclasses.replace(study, kin=_kin(study, found)) for study in found], sorted(left_out)
+
+
+def _kin(study: Study, others: Sequence[Study]) -> tuple[Study, ...]:
+    """Studies from which the luck of training may be taken."""
+    made = (study.task, {result.recipe for result in study.results})
+    return tuple(
+        other
+        for other in others
+        if other is not study and (other.task, {result.recipe for result in other.results}) == made
+    )
 
 
 def _place(study: Study) -> tuple[int, bool, str, str]:
@@ -207,24 +257,34 @@ def _comparable(members: list[Result], score: Score) -> tuple[list[Result], list
     kept = [each for each in members if each.score(score.key) is not None]
     circumstances: list[tuple[str, Callable[[Result], object]]] = [
         ("split", lambda each: each.split),
-        ("preset", lambda each: each.preset),
         ("corpus digest", lambda each: each.digest[:12]),
         ("recipe", lambda each: each.recipe),
-        ("number of examples", _rounded(kept)),
     ]
     for name, of in circumstances:
-        groups: dict[object, list[Result]] = defaultdict(list)
-        for each in kept:
-            groups[of(each)].append(each)
-        most = max(groups, key=lambda value: (len(groups[value]), _newest(groups[value]), str(value)), default=None)
-        left_out += [
-            LeftOut(each.path, f"has the {name} {_spelt(value)}; {_others(len(groups[most]))} {_spelt(most)}")
-            for value, group in groups.items()
-            if value != most
-            for each in group
-        ]
-        kept = groups[most] if groups else []
-    return kept, left_out
+        kept, odd = _most(kept, name, of)
+        left_out += odd
+    alike: list[Result] = []
+    for preset in dict.fromkeys(each.preset for each in kept):  # models of another size may need more examples
+        members = [each for each in kept if each.preset == preset]
+        members, odd = _most(members, "number of examples", _rounded(members))
+        alike += members
+        left_out += odd
+    return alike, left_out
+
+
+def _most(members: list[Result], name: str, of: Callable[[Result], object]) -> tuple[list[Result], list[LeftOut]]:
+    """Those that are alike in a circumstance, and the others with what they have."""
+    groups: dict[object, list[Result]] = defaultdict(list)
+    for each in members:
+        groups[of(each)].append(each)
+    most = max(groups, key=lambda value: (len(groups[value]), _newest(groups[value]), str(value)), default=None)
+    odd = [
+        LeftOut(each.path, f"has the {name} {_spelt(value)}; {_others(len(groups[most]))} {_spelt(most)}")
+        for value, group in groups.items()
+        if value != most
+        for each in group
+    ]
+    return groups[most] if groups else [], odd
 
 
 def _newest(group: Sequence[Result]) -> int:
@@ -255,13 +315,16 @@ def _spelt(value: object) -> str:
 def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Result, ...]], list[LeftOut]]:
     """By series, size and seed. What is unlike most others of the study becomes part of the name of the series."""
     varied = _varied_settings(members)
-    usual = {key: usual_value([each.settings.get(key) for each in members]) for key in varied}
+    usual_preset = usual_value([each.preset for each in members]) if members else ""
     cells: dict[tuple[Series, int], dict[int, Result]] = defaultdict(dict)
     doubles = []
     for each in members:
-        alike = [other for other in members if (other.strategy, other.pointer) == (each.strategy, each.pointer)]
-        is_usual = each.placeholders == usual_value([other.placeholders for other in alike])
-        extras = [] if is_usual else [f"{each.placeholders:,} placeholders"]
+        same_preset = [other for other in members if other.preset == each.preset]
+        alike = [other for other in same_preset if (other.strategy, other.pointer) == (each.strategy, each.pointer)]
+        extras = [] if each.preset == usual_preset else [f"preset={each.preset}"]
+        if each.placeholders != usual_value([other.placeholders for other in alike]):
+            extras.append(f"{each.placeholders:,} placeholders")
+        usual = {key: usual_value([other.settings.get(key) for other in same_preset]) for key in varied}
         extras += [f"{key}={each.settings.get(key)}" for key in varied if each.settings.get(key) != usual[key]]
         seeds = cells[Series(each.strategy, each.pointer, tuple(extras)), each.size]
         if each.seed in seeds:
@@ -269,6 +332,10 @@ def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Re
         else:
             seeds[each.seed] = each
     return {key: tuple(seeds[seed] for seed in sorted(seeds)) for key, seeds in cells.items()}, doubles
+
+
+def _is_of_placeholders(extra: str) -> bool:
+    return extra.endswith(" placeholders")
 
 
 def usual_value(values: Sequence[Any]) -> Any:
@@ -280,16 +347,18 @@ def usual_value(values: Sequence[Any]) -> Any:
 
 
 def _varied_settings(members: Sequence[Result]) -> list[str]:
-    """Settings by which these results differ, and which do not simply go with the strategy or the pointer."""
+    """Settings by which these results differ, and which do not simply go with the preset, strategy or pointer."""
+    presets = dict.fromkeys(each.preset for each in members)
+    of_presets = [[each for each in members if each.preset == preset] for preset in presets]
     keys = sorted({key for each in members for key in each.settings} - KNOWN_SETTINGS)
-    varied = []
-    for key in keys:
-        values: dict[tuple[str, bool], set[str]] = defaultdict(set)
-        for each in members:
-            values[each.strategy, each.pointer].add(repr(each.settings.get(key)))
-        goes_with_strategy = all(len(found) == 1 for found in values.values())
-        is_one = len(set().union(*values.values())) == 1
-        is_of_strategy = goes_with_strategy and not key.startswith(("model.", "training."))
-        if not (is_one or is_of_strategy or key.endswith("pointer")):
-            varied.append(key)
-    return varied
+    return [key for key in keys if any(_is_varied(key, alike) for alike in of_presets)]
+
+
+def _is_varied(key: str, members: Sequence[Result]) -> bool:
+    values: dict[tuple[str, bool], set[str]] = defaultdict(set)
+    for each in members:
+        values[each.strategy, each.pointer].add(repr(each.settings.get(key)))
+    goes_with_strategy = all(len(found) == 1 for found in values.values())
+    is_one = len(set().union(*values.values())) == 1
+    is_of_strategy = goes_with_strategy and not key.startswith(("model.", "training."))
+    return not (is_one or is_of_strategy or key.endswith("pointer"))

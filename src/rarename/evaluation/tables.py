@@ -13,6 +13,7 @@ from rarename.evaluation.document import (
     percent,
     points,
     quoted_cell,
+    quoted_names,
     slug,
     spread_cell,
 )
@@ -63,6 +64,8 @@ def by_size(
     note = f"In percent; {seeds_note(study)}; {count_note(study, count_keys)}."
     if 0 in study.sizes:
         note += " At 0 no name is kept: full anonymization."
+    if shares := rare_note(study):
+        note += f" {shares}"
     if quoted and paper:
         note += f" The paper's numbers have a standard deviation of about {paper.deviation}; its size 1 is our 0."
     return Table(_slug(study, name), f"{title}: {study.name}", columns, rows, note)
@@ -87,6 +90,12 @@ def of_cells(study: Study, name: str, title: str, columns: dict[str, Sequence[st
     return Table(_slug(study, name), f"{title}: {study.name}", heads, rows, text, num_labels=2)
 
 
+def rare_note(study: Study) -> str:
+    """How many of the misuses no model could find that reads all rare names as one."""
+    shares = [f"{percent(share)} % at {size:,}" for size, share in sorted(rare_shares(study).items())]
+    return f"Both names rare, which `standard` cannot see, of all misuses: {', '.join(shares)}." if shares else ""
+
+
 def misuse_parts(study: Study) -> Table | None:
     counts = study.counts("num_clean")
     return of_cells(
@@ -95,21 +104,30 @@ def misuse_parts(study: Study) -> Table | None:
         "Finding and repairing apart",
         {
             "joint": ("joint_accuracy",),
+            "joint, both rare": ("by_rarity", "both rare", "joint_accuracy"),
             "location": ("location_accuracy",),
             "repair": ("repair_accuracy",),
             "no bug": ("no_bug_accuracy",),
         },
-        f"`no bug` is the share of {_range(counts)} clean functions in which none is seen." if counts else "",
+        "`both rare`: on just the misuses in which neither name is in the vocabulary."
+        + (f" `no bug` is the share of {_range(counts)} clean functions in which none is seen." if counts else ""),
     )
 
 
 def at_false_alarms(study: Study) -> Table | None:
+    shares = {f"{100 * float(share):g} %": share for share in alarm_shares(study)}
+    scores = {"": "joint_accuracy", "both rare, ": "joint_accuracy_both_rare"}
+    note = "Each column: the no-bug logit is moved until that share of the clean functions is flagged."
     return of_cells(
         study,
         "false-alarms",
         "Joint accuracy at equal false alarms",
-        {f"at {100 * float(share):g} %": ("at_false_alarms", share, "joint_accuracy") for share in alarm_shares(study)},
-        "Each column: the no-bug logit is moved until that share of the clean functions is flagged.",
+        {
+            f"{of}at {name}": ("at_false_alarms", share, key)
+            for of, key in scores.items()
+            for name, share in shares.items()
+        },
+        f"{note} {rare_note(study)}".rstrip(),
     )
 
 
@@ -195,24 +213,24 @@ def placeholders(study: Study, paper: PaperStudy | None) -> Table | None:
     """Scores by the number of placeholders, where that was varied (the paper's |V_an|)."""
     numbers: dict[tuple[str, int], dict[int, Series]] = {}
     for (series, size), results in study.cells.items():
-        numbers.setdefault((series.base, size), {})[results[0].placeholders] = series
+        numbers.setdefault((series.besides_placeholders.label, size), {})[results[0].placeholders] = series
     varied = sorted(key for key, found in numbers.items() if len(found) > 1)
     if not varied:
         return None
     counts = sorted({count for key in varied for count in numbers[key]})
-    with_paper = bool(paper and paper.placeholders) and any(base == "randomized" for base, _ in varied)
+    with_paper = bool(paper and paper.placeholders) and any(label == "randomized" for label, _ in varied)
     sizes = sorted({size for scores in paper.placeholders.values() for size in scores}) if paper and with_paper else []
     rows = []
     for count in sorted({*counts, *(paper.placeholders if paper and with_paper else ())}):
         cells = [
-            spread_cell(study.value(numbers[base, size][count], size), _is_uneven(study))
-            if count in numbers[base, size]
+            spread_cell(study.value(numbers[label, size][count], size), _is_uneven(study))
+            if count in numbers[label, size]
             else Cell("")
-            for base, size in varied
+            for label, size in varied
         ]
         quoted = [quoted_cell(paper.placeholders.get(count, {}).get(size)) for size in sizes] if paper else []
         rows.append([Cell(f"{count:,}", count), *cells, *quoted])
-    columns = ["Placeholders", *(f"{base}, {size:,}" for base, size in varied)]
+    columns = ["Placeholders", *(f"{label}, {size:,}" for label, size in varied)]
     columns += [f"paper: randomized, {size:,}" for size in sizes]
     note = f"In percent; {seeds_note(study)}; columns: strategy and vocabulary size."
     title = f"{study.score.name} by number of placeholders: {study.name}"
@@ -300,13 +318,7 @@ def significance(study: Study) -> Table | None:
             ", all patterns counted" if exact else f", 10,000 patterns drawn (all of them up to {MAX_EXACT} projects)"
         )
         note += "; intervals by a bootstrap over projects. "
-        if luck := study.luck():
-            note += (
-                f"From training to training a cell's score varies by {percent(luck.deviation)} points (standard "
-                f"deviation, pooled, {luck.freedom} degrees of freedom): hence a t-test and wider intervals. "
-            )
-        else:
-            note += "With one training each, nothing is known of how much luck it takes. "
+        note += _luck_note(study)
         note += "The larger p is corrected for the rows of this table (Holm)."
     else:
         note += ". Not tested: these results have no scores by project."
@@ -323,6 +335,18 @@ def significance(study: Study) -> Table | None:
         "projects",
     ]
     return Table(_slug(study, "significance"), f"Differences between strategies: {study.name}", columns, rows, note, 2)
+
+
+def _luck_note(study: Study) -> str:
+    """How much luck a training takes, and where that is known from."""
+    luck = study.luck()
+    if luck is None:
+        return "With one training each, nothing is known of how much luck it takes. "
+    of = f" of {quoted_names(lenders)}, since these have one seed each" if (lenders := study.lenders()) else ""
+    return (
+        f"From training to training a cell's score varies by {percent(luck.deviation)} points (standard deviation, "
+        f"pooled over cells{of}; {luck.freedom} degrees of freedom): hence a t-test and wider intervals. "
+    )
 
 
 def costs(study: Study) -> Table:

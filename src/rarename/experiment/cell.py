@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from rarename.encoding import Encoding
 from rarename.errors import RarenameError, RunError
 from rarename.experiment import experiment as experiments
+from rarename.experiment.embeddings import TENSOR
 from rarename.experiment.experiment import Experiment, flattened
 from rarename.experiment.run import ENCODING, SETTING, WEIGHTS
 from rarename.training.loop import METRICS, STATE
@@ -76,21 +77,43 @@ def look_at_run(folder: Path, wanted: Experiment) -> Look:
     try:
         if not (folder / SETTING).exists():
             return Look("damaged", f"it has no {SETTING}")
-        saved = experiments.read(folder / SETTING)
-        unlike = _unlike(settings_of(saved), settings_of(wanted))
-        if saved.corpus_digest != wanted.corpus_digest:
-            unlike.append(f"corpus digest ({saved.corpus_digest[:12]}, not {wanted.corpus_digest[:12]})")
-        if unlike:
+        if unlike := _unlike_setting(folder / SETTING, wanted):
             return Look("unlike", ", ".join(unlike))
-        if (folder / ENCODING).exists():
-            Encoding.load(folder / ENCODING)
-        return _look_at_weights(folder, wanted)
+        experiments.read(folder / SETTING)  # what else may be wrong with it is damage
+        encoding = _encoding(folder / ENCODING, wanted) if (folder / ENCODING).exists() else None
+        return _look_at_weights(folder, wanted, encoding)
     except RarenameError as error:
         return Look("damaged", str(error))
 
 
-def _look_at_weights(folder: Path, wanted: Experiment) -> Look:
-    """How far training is; files that are cut off, or do not belong together, are an error."""
+def _unlike_setting(path: Path, wanted: Experiment) -> list[str]:
+    """What a run was trained with otherwise. Another version of rarename has other settings, which is no damage."""
+    try:
+        saved = flattened(experiments.read_settings(path))
+    except RunError as error:
+        return [str(error)]
+    unlike = _unlike(saved, {"version": experiments.VERSION} | settings_of(wanted))
+    digest = str(saved.get("corpus_digest", ""))
+    if digest != wanted.corpus_digest:
+        unlike.append(f"corpus digest ({digest[:12]}, not {wanted.corpus_digest[:12]})")
+    return unlike
+
+
+def _encoding(path: Path, wanted: Experiment) -> Encoding:
+    """The encoding of a run; one that another setting would make is an error."""
+    encoding, config = Encoding.load(path), wanted.encoding
+    ours = {
+        "strategy": encoding.strategy,
+        "vocabulary_size": len(encoding.values),
+        "placeholders": encoding.placeholders,
+    }
+    if unlike := _unlike(ours, {key: getattr(config, key) for key in ours}):
+        raise RunError(f"{path} is of another run: {', '.join(unlike)}")
+    return encoding
+
+
+def _look_at_weights(folder: Path, wanted: Experiment, encoding: Encoding | None) -> Look:
+    """How far training is; files that are missing, cut off, or do not belong together, are an error."""
     weights = _header(folder / WEIGHTS)[1] if (folder / WEIGHTS).exists() else {}
     if not (folder / STATE).exists():
         return Look("begun")
@@ -100,12 +123,24 @@ def _look_at_weights(folder: Path, wanted: Experiment) -> Look:
         best, stale = float(position["position.best"]), int(position["position.stale"])
     except (KeyError, ValueError) as error:
         raise RunError(f"{folder / STATE} does not say how far training is: {error!r}") from error
+    state = {key.removeprefix("model."): shape for key, shape in tensors.items() if key.startswith("model.")}
+    if encoding is None:
+        raise RunError(f"{folder / ENCODING} is missing")
+    if state.get(TENSOR, ())[:1] != (encoding.num_values,):
+        raise RunError(f"{folder / STATE} and {folder / ENCODING} are of different models")
     if best >= 0 and not weights:
         raise RunError(f"{folder / WEIGHTS} is missing")
-    if weights and weights != {key.removeprefix("model."): tensors[key] for key in tensors if key.startswith("model.")}:
+    if weights and weights != state:
         raise RunError(f"{folder / WEIGHTS} and {folder / STATE} are of different models")
-    total = max((line["total_examples"] for line in read_metrics(folder)), default=0)
+    metrics = read_metrics(folder)
+    # The best score was written there before the state was; before the first look at the split, nothing was.
+    if best >= 0 and not metrics:
+        raise RunError(f"{folder / METRICS} does not tell what was measured while training")
+    total = max((line["total_examples"] for line in metrics), default=0)
     is_over = 0 < total <= examples or 0 < wanted.training.patience <= stale
+    measured = metrics[-1]["examples"] if metrics else 0
+    if is_over and measured < examples:
+        raise RunError(f"{folder / METRICS} ends at {measured:,} of {examples:,} examples")
     return Look("finished" if is_over and weights else "begun", examples=examples, total=total, seconds=seconds)
 
 
@@ -116,7 +151,8 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
             line = json.loads(text)
-            if not isinstance(line["total_examples"], int):
+            numbers = [line[key] for key in ("total_examples", "examples", "seconds", "loss")]
+            if not all(isinstance(number, int | float) for number in numbers) or "validation" not in line:
                 break
         except (ValueError, KeyError, TypeError):
             break
@@ -135,10 +171,14 @@ def _header(path: Path) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
 
 
 def _unlike(ours: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """What differs, as text; `(none)` stands for a setting that one of them does not have."""
-    keys = [key for key in {**wanted, **ours} if key not in PLACES]
+    """What differs, as text; `none` stands for a setting that one of them does not have."""
+    keys = [key for key in {**wanted, **ours} if key not in PLACES or key not in ours]
     return [
-        f"{key} ({ours.get(key, '(none)')!r}, not {wanted.get(key, '(none)')!r})"
+        f"{key} ({_told(ours, key)}, not {_told(wanted, key)})"
         for key in keys
-        if ours.get(key, "(none)") != wanted.get(key, "(none)")
+        if key not in ours or key not in wanted or ours[key] != wanted[key]
     ]
+
+
+def _told(settings: dict[str, Any], key: str) -> str:
+    return repr(settings[key]) if key in settings else "none"

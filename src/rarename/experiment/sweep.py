@@ -120,6 +120,7 @@ class Sweep:
         self._processes: list[subprocess.Popen[str]] = []
         self._told: dict[str, dict[str, Any]] = {}
         self._seconds: list[float] = []
+        self._measured: list[float] = []
         self.stopped = ""
         """Why the sweep was stopped, if it was."""
 
@@ -141,7 +142,7 @@ class Sweep:
         for job in chosen:
             look = look_at_result(job.result, job.wanted, self.plan.has_embeddings)
             if look.state == "done":
-                self._seconds.append(look.content["seconds"])
+                self._note_time(look.content)
                 self._outcomes[job.name] = Outcome("done", result=look.content)
             else:
                 self._left.append(job)
@@ -172,13 +173,17 @@ class Sweep:
 
     def seconds_left(self, num_jobs: int) -> float | None:
         """For all cells, by what those took that are done; None as long as nothing is known."""
-        running = list(self._told.values())
-        whole = self._seconds or [told["seconds"] + told["seconds_left"] for told in running if told]
+        running, measuring = list(self._told.values()), _mean(self._measured)
+        whole = self._seconds or [told["seconds"] + told["seconds_left"] + measuring for told in running if told]
         if not whole:
             return None
         usual = statistics.fmean(whole)
-        left: float = sum(told.get("seconds_left", usual) for told in running)
+        left: float = sum(told["seconds_left"] + measuring if told else usual for told in running)
         return (left + usual * len(self._left)) / max(1, min(num_jobs, len(running) + len(self._left)))
+
+    def _note_time(self, content: dict[str, Any]) -> None:
+        self._measured += _measuring_seconds(content)
+        self._seconds.append(content["seconds"] + sum(_measuring_seconds(content)))
 
     # --- one worker -------------------------------------------------------------------------------------------
 
@@ -240,17 +245,14 @@ class Sweep:
 
     def _do(self, job: Job, lock: int) -> dict[str, Any]:
         """Whatever is left to do for a cell; returns its result."""
-        start = time.monotonic()
         result, run = self.look(job)
         if result.state == "done":  # by another sweep
             return result.content
+        if run.state in ("unlike", "damaged") and self.plan.runs != self.plan.name:
+            raise RunError(self._why_not_moved(job, run))
         if result.state in ("stale", "damaged"):
             aside = _move_aside(job.result, result.state)
             self._say("note", job, f"its result is {result.state}, and is made again: {result.why} (now {aside.name})")
-        if run.state == "unlike" and self.plan.runs != self.plan.name:
-            raise RunError(
-                f"{job.run}, a run of {self.plan.runs}, has other settings: {run.why}; let the experiments agree"
-            )
         if run.state in ("unlike", "damaged"):
             aside = _move_aside(job.run, "damaged")
             word = "of other settings" if run.state == "unlike" else "damaged"
@@ -263,13 +265,20 @@ class Sweep:
         if run.state != "finished":
             self._command(job, lock, self._training(job), ["--resume"] if run.state == "begun" else [])
         self._say("measuring", job)
+        measuring = time.monotonic()
         scores = json.loads(self._command(job, lock, self._measuring(job)))
-        content = self._result(job, scores)
+        content = self._result(job, scores, time.monotonic() - measuring)
         job.result.parent.mkdir(parents=True, exist_ok=True)
         write_text(job.result, _spelt(content))
-        is_whole = run.state == "missing"  # so that all of its time was spent here
-        self._seconds.append(time.monotonic() - start if is_whole else content["seconds"])
+        self._note_time(content)
         return content
+
+    def _why_not_moved(self, job: Job, run: Look) -> str:
+        """What keeps a cell from being done whose run is among those of another experiment: they are not ours."""
+        others = self.plan.runs
+        if run.state == "unlike":
+            return f"{job.run}, a run of {others}, has other settings: {run.why}; let the experiments agree"
+        return f"{job.run}, a run of {others}, is damaged: {run.why}; sweep {others}, or move that folder away"
 
     # --- commands ---------------------------------------------------------------------------------------------
 
@@ -334,7 +343,7 @@ class Sweep:
 
     # --- the result -------------------------------------------------------------------------------------------
 
-    def _result(self, job: Job, scores: dict[str, Any]) -> dict[str, Any]:
+    def _result(self, job: Job, scores: dict[str, Any], measuring: float) -> dict[str, Any]:
         run, metrics = look_at_run(job.run, job.wanted), read_metrics(job.run)
         if run.state != "finished":
             raise RunError(f"{job.run} is not finished: {run.why or run.state}")
@@ -367,6 +376,7 @@ class Sweep:
             "split": SPLIT,
             "examples": run.examples,
             "seconds": round(run.seconds, 1),
+            "measuring_seconds": round(measuring, 1),
             "scores": scores,
             "curve": [
                 {"examples": line["examples"], "seconds": round(line["seconds"], 1)}
@@ -382,6 +392,35 @@ class Sweep:
         """As the experiment file has it, whatever folder it is in here; never an absolute path."""
         corpus = Path(self.plan.corpus)
         return f"corpora/{corpus.name}" if corpus.is_absolute() else self.plan.corpus
+
+
+def seconds_left(looks: Sequence[tuple[Look, Look]], num_jobs: int) -> float | None:
+    """How long cells will take of which this was found, by what is known of them; None if too little is."""
+    done = [result.content for result, _ in looks if result.state == "done"]
+    runs = [run for result, run in looks if result.state != "done"]
+    whole = [_whole_seconds(run) for run in runs if run.total]
+    trained = [float(content["seconds"]) for content in done] or whole
+    if not runs or not trained:
+        return None if runs else 0.0
+    measuring = _mean([seconds for content in done for seconds in _measuring_seconds(content)])
+    usual = statistics.fmean(trained)
+    left = sum(measuring + (max(0.0, _whole_seconds(run) - run.seconds) if run.total else usual) for run in runs)
+    return left / min(num_jobs, len(runs)) if left else None
+
+
+def _whole_seconds(run: Look) -> float:
+    """What the training of a run takes in all, at the pace that it has had; for one that ended early, what it took."""
+    return run.seconds if run.state == "finished" else run.seconds * max(1.0, run.total / max(1, run.examples))
+
+
+def _measuring_seconds(content: dict[str, Any]) -> list[float]:
+    """How long it took to measure a cell: one number, or none in a result of an earlier version."""
+    seconds = content.get("measuring_seconds")
+    return [float(seconds)] if isinstance(seconds, int | float) else []
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return statistics.fmean(seconds) if seconds else 0.0
 
 
 def _spelt(content: dict[str, Any]) -> str:
