@@ -1,9 +1,11 @@
 """How good completion is at real cursors: names of real files are cut away, with all that follows, and asked for.
 
     python experiments/cursors.py FOLDER --language python [--model RUN] [--places 1000] [--typed 0 1 2]
+                                  [--roles reads attributes]
 
-Every place is one at which a variable is read or an attribute is named. The text behind it is cut off, so it is
-unfinished, as it is in an editor. `--typed N` leaves the first N letters of the name standing.
+Every place is one at which a variable is read or an attribute is named; `--roles` chooses others: `keywords` are names
+of arguments at calls, `constants` are `true`, `None` and the like. The text behind it is cut off, so it is unfinished,
+as it is in an editor. `--typed N` leaves the first N letters of the name standing.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from rarename.errors import RarenameError
 from rarename.syntax import Language, Role, language_named
 from rarename.syntax.source import is_name
 
-ROLES = {Role.READ: "reads", Role.ATTRIBUTE: "attributes"}
+ROLES = {"reads": Role.READ, "attributes": Role.ATTRIBUTE, "keywords": Role.KEYWORD, "constants": Role.CONSTANT}
 TOP = 10
 
 
@@ -33,16 +35,18 @@ def main() -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--places", type=int, default=1_000)
     parser.add_argument("--typed", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--roles", nargs="+", choices=ROLES, default=["reads", "attributes"])
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     completer = Completer.load(arguments.language, arguments.model)
-    places = draw(arguments.folder, language_named(arguments.language), arguments.places, arguments.seed)
+    roles = {ROLES[name]: name for name in arguments.roles}
+    places = draw(arguments.folder, language_named(arguments.language), arguments.places, arguments.seed, roles)
     rows = [ask(completer, place, typed) for typed in arguments.typed for place in places]
     print(json.dumps(summary(rows), indent=1))
 
 
-def draw(folder: Path, language: Language, number: int, seed: int) -> list[dict[str, Any]]:
+def draw(folder: Path, language: Language, number: int, seed: int, names: dict[Role, str]) -> list[dict[str, Any]]:
     """Places in the files of a folder, each file as often as any other."""
     generator = random.Random(seed)
     paths = sorted(path for ending in language.suffixes for path in folder.rglob(f"*{ending}"))
@@ -60,7 +64,7 @@ def draw(folder: Path, language: Language, number: int, seed: int) -> list[dict[
         nodes = [
             node
             for node, role in enumerate(roles)
-            if role in ROLES and is_name(tree.values[node]) and tree.spans is not None and tree.spans[node][0]
+            if role in names and is_name(tree.values[node]) and tree.spans is not None and tree.spans[node][0]
         ]
         if not nodes:
             continue
@@ -71,7 +75,7 @@ def draw(folder: Path, language: Language, number: int, seed: int) -> list[dict[
         name = str(tree.values[node])
         if lines[line - 1][len(before) :].startswith(name):  # not inside a string, not spelt otherwise
             start = "\n".join([*lines[: line - 1], before])
-            found.append({"text": start, "line": line, "before": before, "name": name, "role": ROLES[roles[node]]})
+            found.append({"text": start, "line": line, "before": before, "name": name, "role": names[roles[node]]})
     return found
 
 
@@ -92,7 +96,7 @@ def ask(completer: Completer, place: dict[str, Any], typed: int) -> dict[str, An
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for typed in sorted({row["typed"] for row in rows}):
-        for role in (*ROLES.values(), "both"):
+        for role in (*ROLES, "both"):
             chosen = [row for row in rows if row["typed"] == typed and role in (row["role"], "both")]
             ranks = [row["rank"] for row in chosen]
             if not chosen:

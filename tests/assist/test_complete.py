@@ -1,11 +1,12 @@
 """Completion at a cursor: the user's own names, in scope first, and no node read twice."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from rarename.assist.complete import UNTOLD, Completer, Reader
+from rarename.assist.complete import UNTOLD, UNTOLD_GIVEN, Completer, Reader
 from rarename.cli.main import main
 from rarename.errors import ParseError, RunError, UsageError
 
@@ -82,6 +83,59 @@ def test_names_in_scope_come_first(completer):
     for group in (True, False):
         probabilities = [each.probability for each in suggestions if each.is_in_scope is group]
         assert probabilities == sorted(probabilities, reverse=True)
+
+
+def test_builtins_that_the_model_cannot_tell_come_behind_names_of_the_text(completer):
+    far = "def far_away(argument):\n" + "    argument = argument + 1\n" * 300 + "    return "
+    found = {each.name: each for each in completer.complete(far, 302, 12, top=10_000)}
+    assert found["far_away"].probability == UNTOLD
+    assert found["BaseExceptionGroup"].probability == UNTOLD_GIVEN
+    assert found["far_away"].is_in_scope
+    assert found["BaseExceptionGroup"].is_in_scope
+
+
+def test_names_that_are_read_but_bound_nowhere_can_be_in_scope(completer):
+    text = "def f():\n    local_zebra = 1\n    return zebra_from_elsewhere(local_zebra)\nx = "
+    found = {each.name: each.is_in_scope for each in completer.complete(text, 4, 5, top=10_000)}
+    assert found["zebra_from_elsewhere"]
+    assert not found["local_zebra"]
+
+
+def test_with_a_star_any_name_can_be_in_scope(completer):
+    text = "from zoo import *\ndef f():\n    zebra_file = 1\nx = "
+    assert all(each.is_in_scope for each in completer.complete(text, 4, 5, top=10_000))
+
+
+def test_words_of_the_language_are_left_out(completer):
+    cursor = cursor_of(completer, TEXT, 6, 12)
+    assert "os" in names(completer.at(cursor, top=10_000))
+    assert "os" not in names(completer.at(replace(cursor, reserved=frozenset({"os"})), top=10_000))
+
+
+def test_an_argument_may_be_passed_by_its_name(completer):
+    text = "def load(first_folder, second_folder, other):\n    return second_folder\nx = load(other, "
+    cursor = cursor_of(completer, text, 3, 17)
+    assert ["keyword"] in [way.types for way in completer._ways(cursor)[1]]
+    found = {each.name: each for each in completer.at(cursor, top=10_000)}
+    assert found["second_folder"].is_in_scope  # not as a variable
+    assert 0 < found["second_folder"].probability < completer.probabilities(cursor)["second_folder"]
+    # What is assigned to such an argument is a variable.
+    (suggestion,) = completer.complete(text + "other=second", 3, 29)
+    assert (suggestion.name, suggestion.is_in_scope) == ("second_folder", False)
+
+
+def test_a_module_is_completed_behind_its_package(completer):
+    text = "import zoo.lion.cub\nimport zoo.zebra\nimport zoo"
+    assert set(names(completer.complete(text + ".", 3, 12))) == {"lion", "zebra"}
+    assert names(completer.complete(text + ".ze", 3, 14)) == ["zebra"]
+    assert names(completer.complete(text, 3, 11)) == ["zoo"]
+    assert not any("." in name for name in names(completer.complete(text + "\nx = ", 4, 5, top=10_000)))
+
+
+def test_a_relative_module_is_one_that_the_text_has(completer):
+    text = "import os\nfrom .lion import cub\nfrom . import zebra\nfrom ."
+    assert set(names(completer.complete(text, 4, 7))) == {"lion", "zebra"}
+    assert completer.complete("import os\nfrom .", 2, 7) == []
 
 
 def test_behind_a_dot_scope_says_nothing(completer):
@@ -166,6 +220,13 @@ def test_the_command(completion_run, tmp_path, capsys):
     assert content["word"] == "zeb"
     assert [each["name"] for each in content["suggestions"]] == ["zebra_file"]
     assert content["suggestions"][0]["in_scope"]
+
+
+def test_the_command_says_that_no_name_fits(completion_run, tmp_path, capsys):
+    path = tmp_path / "loader.py"
+    path.write_text("import zoo.ze")
+    assert main(["complete", str(path), "--line", "1", "--column", "14", "--model", str(completion_run)]) == 0
+    assert capsys.readouterr() == ("", "rarename complete: no name begins with 'zoo.ze'\n")
 
 
 @pytest.mark.parametrize(

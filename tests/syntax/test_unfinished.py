@@ -130,6 +130,32 @@ PYTHON_CASES = {
     "if a:\n      b\n   c\nx = ‸": "NameLoad:c Assign NameStore:x > NameLoad",
     "else: ‸": "Module Expr > NameLoad",
     "x = )\ny = ‸": "Module Assign NameStore:y > NameLoad",
+    # Headers without their colon.
+    "if a\n  b = 1\nc = ‸": "If NameLoad:a body Assign NameStore:b Num:1 Assign NameStore:c > NameLoad",
+    "def f(a)\n  b = a\n  c = ‸": "body Assign NameStore:b NameLoad:a Assign NameStore:c > NameLoad",
+    "def f(a)\n  return ‸": "NameParam:a defaults body Return > NameLoad",
+    "for a in b\n  f(‸": "For NameStore:a NameLoad:b body Expr Call NameLoad:f > NameLoad",
+    "def f\n  return ‸": "FunctionDef:f arguments args defaults body Return > NameLoad",
+    "def f(a\n  return ‸": "NameParam:a defaults body Return > NameLoad",
+    "try\n  a = 1\nexcept E\n  b = ‸": "handlers ExceptHandler type NameLoad:E body Assign NameStore:b > NameLoad",
+    "match = a\n  b = ‸": "NameStore:match NameLoad:a Assign NameStore:b > NameLoad",
+    # Brackets left open in the lines above.
+    "x = f(a\ny = b\nz = ‸": "NameStore:x Call NameLoad:f NameLoad:a Assign NameStore:y NameLoad:b"
+    " Assign NameStore:z > NameLoad",
+    "x = [a, {b\nif c:\n  return ‸": "ListLoad NameLoad:a Set NameLoad:b If NameLoad:c body Return > NameLoad",
+    "x = f(a\nfor b in c:  # d\n  return ‸": "NameLoad:f NameLoad:a For NameStore:b NameLoad:c body Return > NameLoad",
+    "x = f(a\nself.y = ‸": "NameLoad:f NameLoad:a Assign AttributeStore NameLoad:self attr:y > NameLoad",
+    "x = f(\n  a,\n  b,\ny = ‸": "NameLoad:a NameLoad:b Assign NameStore:y > NameLoad",
+    "def f(a\n  x = a\n  y = ‸": "defaults body Assign NameStore:x NameLoad:a Assign NameStore:y > NameLoad",
+    "if f(a\n  g(b)\n  return ‸": "NameLoad:f NameLoad:a body Expr Call NameLoad:g NameLoad:b Return > NameLoad",
+    # These go on: a keyword argument, a comprehension, a condition, and what stands deeper.
+    "x = f(a,\ny = ‸": "NameLoad:a keyword:y > NameLoad",
+    "x = f(\ny = ‸": "NameLoad:f keyword:y > NameLoad",
+    "if f(\n  a,\n  y=‸": "NameLoad:a keyword:y > NameLoad",
+    "def f(a,\n  b = ‸": "NameParam:a NameParam:b defaults > NameLoad",
+    "x = [a\nfor b in ‸": "NameLoad:a comprehension NameStore:b > NameLoad",
+    "x = (a\nif b else ‸": "NameStore:x IfExp NameLoad:b NameLoad:a > NameLoad",
+    "x = f(a +\ny, ‸": "BinOpAdd NameLoad:a NameLoad:y > NameLoad",
     # Statements that cannot be closed: what can be read of them is.
     "print a, b.‸": "NameLoad:a AttributeLoad NameLoad:b > attr",
     "for x i‸": "Module Expr > NameLoad",
@@ -306,8 +332,25 @@ PYTHON_SCOPES = [
     Scope("match a:\n  case [b, C(c=d)]:\n    return ‸", "b d", "c"),
     Scope("def f():\n  global a\n  a = 1\n‸", "a"),
     Scope("def f():\n  a = 1\n  def g():\n    nonlocal a\n    ‸", "a"),
-    Scope("def f():\n  ‸\ndef g(): pass\nclass C: pass\nimport a.b\nx = 1\n", "f g C a", "x"),
+    Scope("def f():\n  ‸\ndef g(): pass\nclass C: pass\nimport a.b\nx = 1\n", "f g C a x"),
+    Scope("‸\ndef g(): pass\nx = 1\n", "g", "x"),
+    Scope("class C:\n  ‸\nx = 1\n", "", "x"),
+    Scope("def f():\n  class C:\n    ‸\n  y = 1\nx = 1\n", "x", "y"),
     Scope("def f():\n  x = (‸\n\ndef g(): pass\nclass C: pass\nimport a.b\n", "f g C a", "x"),
+    Scope("def f():\n  x = (‸\n\nelse:\n  a = 1\nCONST = 1\ndef g(): y = 1\n", "g CONST", "a y"),
+    Scope("x = (‸\n\nCONST = 1\ndef g(): pass\n", "g", "CONST"),
+    # Names that come from elsewhere.
+    Scope("def f(a):\n  b = 1\n  print(other, a, b)\n‸", "other f", "a b"),
+    Scope("def f():\n  return ‸\nother()\n", "other"),
+    Scope("from a import b as c\n‸", "c", "a b"),
+    Scope("‸", "__file__ __name__ __doc__ __path__", "__class__ __module__"),
+    Scope("class C:\n  ‸", "__module__ __qualname__", "__class__"),
+    Scope("class C:\n  def f(self):\n    ‸", "__class__ __file__", "__qualname__"),
+    # Lines above that are mended.
+    Scope("class A:\n  def f(self, a):\n    if a\n      x = 1\n    y = ‸", "A self a x", "y"),
+    Scope("class A:\n  def f(self, a)\n    x = a\n    y = ‸", "A self a x", "y"),
+    Scope("def f(a, b):\n  x = g(a\n  y = b\n  z = ‸", "a b x y", "z"),
+    Scope("def f(a, b):\n  x = [a, b\n  y = b\n  if y:\n    return ‸", "a b x y"),
 ]
 
 JAVASCRIPT_SCOPES = [
@@ -326,8 +369,18 @@ JAVASCRIPT_SCOPES = [
     Scope("try {} catch (e) { ‸ }", "e"),
     Scope("try {} catch (e) {} ‸", "", "e"),
     Scope("var x = function own() { return ‸ }", "own x"),
-    Scope("x = class A { m() { return ‸ } }", "A", "x m"),
-    Scope("function f() { x = ‸\n)\n}\nfunction g() {}", "f g"),
+    Scope("x = class A { m() { return ‸ } }", "A x", "m"),
+    Scope("function f() { x = ‸\n)\n}\nfunction g() {}", "f g", "x"),
+    Scope("function f() { x = ‸\n)\n}\nconst a = 1;\nexport class B {}\nif (a) {\n  let c;\n}", "a B", "c x"),
+    Scope("x = ‸\n)\nconst a = 1;\nfunction g() {}", "g", "a x"),
+    # Names that come from elsewhere, and globals that an assignment makes.
+    Scope("describe('a', () => {\n  it('b', (done) => {});\n  ‸", "describe it", "done"),
+    Scope("function f(a) { let b = other; b = a; }\n‸", "other f", "a b"),
+    Scope("x = 5;\nfunction f() { y = 1; for (z in x) {} }\n‸", "x y z f"),
+    Scope("x = ‸;", "", "x"),
+    Scope("x = x + ‸;", "x"),
+    Scope("var a = function own() { own(); return arguments; };\n‸", "a", "own arguments"),
+    Scope("x = ‸;", "null true false undefined", "this"),
 ]
 
 
@@ -340,7 +393,108 @@ def test_scope() -> None:
 
 
 def test_scope_says_nothing_of_attributes() -> None:
-    assert look("x = a.‸", PYTHON).in_scope == look("x = a.‸", JAVASCRIPT).in_scope == frozenset()
+    for language in (PYTHON, JAVASCRIPT):
+        cursor = look("x = a.‸", language)
+        assert (cursor.in_scope, cursor.own_names, cursor.is_scope_known) == (frozenset(), frozenset(), False)
+
+
+def test_names_of_the_text_are_told_from_those_that_need_no_binding() -> None:
+    cursor = look("def f(a):\n  print(other)\n  return ‸", PYTHON)
+    assert cursor.own_names == {"f", "a", "print", "other"}
+    assert "len" in cursor.in_scope
+    cursor = look("function f(a) { return ‸ }", JAVASCRIPT)
+    assert cursor.own_names == {"f", "a", "arguments"}
+    assert "Math" in cursor.in_scope
+
+
+def test_any_name_may_come_with_a_star() -> None:
+    assert look("from a import b\nx = ‸", PYTHON).is_scope_known
+    cursor = look("from a import *\nx = 1\ny = ‸", PYTHON)
+    assert not cursor.is_scope_known
+    assert {"x", "len"} <= cursor.in_scope
+    assert look("import * as a from 'b'; ‸", JAVASCRIPT).is_scope_known
+
+
+def test_words_of_the_language_are_no_names() -> None:
+    read, written, attribute = (look(text, PYTHON).reserved for text in ("x = ‸", "for ‸", "x.‸"))
+    assert {"class", "in", "return"} <= read & written & attribute
+    assert not {"None", "True", "False", "print", "match"} & read
+    assert {"None", "True", "False"} <= written & attribute
+    read, written, attribute = (look(text, JAVASCRIPT).reserved for text in ("x = ‸", "let ‸", "x.‸"))
+    assert {"class", "this", "function"} <= read & written
+    assert not {"null", "true", "false", "undefined", "async"} & read
+    assert {"null", "true", "false"} <= written
+    assert not attribute  # `promise.catch`
+
+
+# -- modules and arguments --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "word"),
+    [
+        ("import ‸", "", ""),
+        ("import os.‸", "os.", ""),
+        ("import a, b.c.d‸e.f\n", "b.c.", "d"),
+        ("from ‸", "", ""),
+        ("from os.pa‸", "os.", "pa"),
+        ("from .a.‸", "a.", ""),
+        ("from os import ‸", None, ""),
+        ("import os as ‸", None, ""),
+        ("x = os.‸", None, ""),
+    ],
+)
+def test_what_stands_before_the_word_in_the_name_of_a_module(text: str, prefix: str | None, word: str) -> None:
+    cursor = look(text, PYTHON)
+    assert (cursor.prefix, cursor.word) == (prefix, word)
+
+
+def test_relative_modules_are_those_that_the_text_has() -> None:
+    text = (
+        "from .a.b import c\nfrom . import d as e, f\nfrom .. import g\nfrom os import h\nfrom .‸\nfrom .i import (j)\n"
+    )
+    assert look(text, PYTHON).modules == {"a.b", "d", "f", "i"}
+    assert look("from .. import (a,\n  b as c)\nfrom ..‸", PYTHON).modules == {"a", "b"}
+    assert look("from .‸", PYTHON).modules == frozenset()
+    assert look("from ‸", PYTHON).modules is None
+    assert look("from . import ‸", PYTHON).modules is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("f(‸", "encoding"),
+        ("f(a, e‸n)", "encoding"),
+        ("f(a,  # why\n  ‸", "encoding"),
+        ("f(own=1)\ng(a, ‸", "encoding own"),
+        ("def f(a, *b, c, **d): pass\nf(‸", "encoding a c"),
+        ("class A:\n  def f(self, a): pass\nx.f(‸", "encoding a"),
+        ("class A:\n  def __init__(self, a): pass\nA(‸", "encoding a"),
+    ],
+)
+def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
+    found = look(text, PYTHON).argument_names
+    assert set(names.split()) <= found
+    assert not {"self", "b", "d"} & found
+
+
+@pytest.mark.parametrize(
+    "text", ["‸", "x = ‸", "‸(a)", "f(*‸", "f(**‸", "f(a + ‸", "f(a=‸", "(a, ‸", "[‸", "f(x[‸", "f(a=1, ‸"]
+)
+def test_nothing_else_is_passed_by_name(text: str) -> None:
+    assert not look(text, PYTHON).argument_names
+
+
+def test_arguments_of_javascript_have_no_names() -> None:
+    assert not look("f(a, ‸", JAVASCRIPT).argument_names
+
+
+def test_a_comment_behind_the_cursor_leaves_the_name_open() -> None:
+    texts = ("x = ‸", "f(‸)", "f(‸)  # why", "x = ‸  # why + not")
+    assert all(look(text, PYTHON).is_open for text in texts)
+    assert not look("x = ‸ + 1  # why", PYTHON).is_open
+    assert all(look(text, JAVASCRIPT).is_open for text in ("f(‸);  // why", "f(‸) /* why */;", "f(‸) /* why\n*/"))
+    assert not look("x = ‸ /* why */ + 1", JAVASCRIPT).is_open
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ The text before the cursor becomes the nodes that it would have become in traini
 placeholders become the names that they stand for. What scope and the letters already typed say comes on top:
 
     names that can be in scope     before those that cannot, where a variable is read
+    words of the language          are no names
     the word left of the cursor    is what a name begins with
 
 While somebody types, most nodes stay what they were. Their keys and values are kept, and only new nodes are read.
@@ -30,7 +31,11 @@ from rarename.tasks.code_completion.model import Answer, CompletionModel
 from rarename.tasks.code_completion.task import CompletionConfig
 
 UNTOLD = 1e-3
-"""The probability that a name in scope is given when the model cannot tell it, because the window does not show it."""
+"""The probability that a name of the text is given when the model cannot tell it: the window does not show it."""
+UNTOLD_GIVEN = 1e-6
+"""The same for a builtin or a global: one that the model has not learned is rare."""
+_KEYWORD = "keyword"
+"""The type of the node that names an argument."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Suggestion:
     probability: float
     """The model's, among all values that it can tell."""
     is_in_scope: bool
-    """Whether it can mean something there; true where scope says nothing, as behind a dot."""
+    """Whether it can mean something there; true where scope says nothing, as behind a dot and of keyword arguments."""
 
 
 _Node = tuple[str, str | None, Role]
@@ -67,6 +72,28 @@ class _Way:
         """The same, with its first node as it is where something is assigned to it."""
         (kind, _, _), *rest = self.nodes
         return _Way(rest, self.next_type).behind(as_target.get(kind, (kind,)))
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What the model says if the text goes on in one way."""
+
+    weight: float
+    """How likely this way is."""
+    scores: Tensor
+    """The probability of each choice."""
+    names: Mapping[str, int]
+    """The rare names among the choices."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The probability of each name that the model can tell."""
+
+    alone: dict[str, float]
+    """As a name by itself."""
+    as_keyword: dict[str, float]
+    """As the name of an argument: `f(name=…)`."""
 
 
 def _nodes_of(cursor: Cursor, first: int, end: int | None = None) -> list[_Node]:
@@ -115,18 +142,21 @@ class Completer:
 
     def at(self, cursor: Cursor, top: int = 10) -> list[Suggestion]:
         """The likeliest names at a cursor that is known already."""
-        told = self.probabilities(cursor)
-        names = {*told, *cursor.in_scope}
-        is_free = cursor.role is not Role.READ or not cursor.in_scope
-        suggestions = [
-            Suggestion(name, told.get(name, UNTOLD), is_free or name in cursor.in_scope)
-            for name in _beginning_with(cursor.word, names)
-        ]
+        told = self._told(cursor)
+        names = {*_untold(cursor), *told.alone, *told.as_keyword} - cursor.reserved
+        suggestions = [_suggestion(name, cursor, told) for name in _beginning_with(cursor.word, names)]
         suggestions.sort(key=lambda each: (not each.is_in_scope, -each.probability, each.name))
         return suggestions[:top]
 
     def probabilities(self, cursor: Cursor) -> dict[str, float]:
-        """What the model says of each name that it can tell at a cursor.
+        """What the model says of each name that it can tell at a cursor."""
+        told = self._told(cursor)
+        return {
+            name: told.alone.get(name, 0.0) + told.as_keyword.get(name, 0.0) for name in {*told.alone, *told.as_keyword}
+        }
+
+    def _told(self, cursor: Cursor) -> _Told:
+        """What the model says, for each way in which the text may go on.
 
         A name that nothing follows yet may turn out to be called, to have an attribute, or to be assigned to, and a
         tree has the call before the name. So the model is asked with each such node put in, and believed as far as
@@ -135,12 +165,26 @@ class Completer:
         begin, ways = self._ways(cursor)
         told = [self._ask(cursor, begin, way) for way in ways]
         weights = torch.tensor([log_weight for log_weight, _, _ in told]).softmax(dim=0).tolist()
+        alone: list[_Share] = []
+        keywords: list[_Share] = []
+        for way, weight, (_, scores, names) in zip(ways, weights, told, strict=True):
+            is_keyword = cursor.argument_names and way.next_type == _KEYWORD
+            (keywords if is_keyword else alone).append(_Share(weight, scores, names))
+        as_keyword = self._sum(keywords)
+        # The model tells values without their types: of strings and variables it says as much as of keywords.
+        as_keyword = {name: as_keyword[name] for name in as_keyword.keys() & cursor.argument_names}
+        return _Told(_fitting(self._sum(alone), cursor), as_keyword)
+
+    def _sum(self, shares: Sequence[_Share]) -> dict[str, float]:
+        """The probability of each name in some of the ways."""
+        if not shares:
+            return {}
         kept = torch.zeros(len(self._kept))
         rare: dict[str, float] = {}
-        for weight, (_, scores, names) in zip(weights, told, strict=True):
-            kept += weight * scores[self._kept_choices]
-            for name, choice in names.items():
-                rare[name] = rare.get(name, 0.0) + weight * float(scores[choice])
+        for share in shares:
+            kept += share.weight * share.scores[self._kept_choices]
+            for name, choice in share.names.items():
+                rare[name] = rare.get(name, 0.0) + share.weight * float(share.scores[choice])
         return dict(zip(self._kept, kept.tolist(), strict=True)) | rare
 
     def _ways(self, cursor: Cursor) -> tuple[int, list[_Way]]:
@@ -166,6 +210,8 @@ class Completer:
             ways = [way.behind((statement,)) for way in ways]
             if cursor.role is Role.ATTRIBUTE:  # a variable that is assigned to is seldom one that is known already
                 ways.append(expression.assigned(as_target).behind(as_target[statement]))
+        if cursor.argument_names:
+            ways.append(_Way([], _KEYWORD))
         known = self.encoding.types
         return begin, [ways[0], *(way for way in ways[1:] if all(kind in known for kind in way.types))]
 
@@ -208,6 +254,42 @@ class Completer:
             for choice, name in zip(batch.choices[0].tolist(), names, strict=True)
             if self.encoding.first_placeholder <= choice < num_told and name is not None and is_name(name)
         }
+
+
+def _fitting(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
+    """The names that have as many dots as fit; of a module the part that stands at the cursor.
+
+    Where `import os.‸` stands, `os.path` is told as `path`.
+    """
+    if cursor.prefix is None:
+        return {name: probability for name, probability in told.items() if "." not in name}
+    parts: dict[str, float] = {}
+    for name, probability in told.items():
+        if name.startswith(cursor.prefix) and (cursor.modules is None or name in cursor.modules):
+            part = _part(name, cursor.prefix)
+            parts[part] = parts.get(part, 0.0) + probability
+    return parts
+
+
+def _part(module: str, prefix: str) -> str:
+    """The part of a module's name that comes next: `path` of `os.path.join` behind `os.`."""
+    return module.removeprefix(prefix).partition(".")[0]
+
+
+def _untold(cursor: Cursor) -> set[str]:
+    """The names that can stand at a cursor, whatever the model says."""
+    prefix = cursor.prefix or ""
+    return {*cursor.in_scope, *(_part(name, prefix) for name in cursor.modules or () if name.startswith(prefix))}
+
+
+def _suggestion(name: str, cursor: Cursor, told: _Told) -> Suggestion:
+    """A name with its probability. Scope tells what it can mean by itself, not which arguments a function has."""
+    is_given = name in cursor.in_scope and name not in cursor.own_names
+    alone = told.alone.get(name, UNTOLD_GIVEN if is_given else UNTOLD)
+    as_keyword = told.as_keyword.get(name, 0.0)
+    if not cursor.is_scope_known or name in cursor.in_scope:
+        return Suggestion(name, alone + as_keyword, True)
+    return Suggestion(name, as_keyword or alone, bool(as_keyword))
 
 
 def _beginning_with(word: str, names: set[str]) -> list[str]:

@@ -58,5 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     write("".join(lines))
     if not suggestions:
-        print(f"rarename complete: no name begins with {cursor.word!r}", file=sys.stderr)
+        begin = (cursor.prefix or "") + cursor.word
+        print(f"rarename complete: no name begins with {begin!r}", file=sys.stderr)
     return 0

@@ -9,7 +9,7 @@ from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished import javascript, python
-from rarename.syntax.unfinished.mended import CALL, Mended, Place
+from rarename.syntax.unfinished.mended import CALL, Later, Mended, Place, Scope
 
 _SCOPED_ROLES = frozenset({Role.READ})
 """The roles in which a name must be one that is known at its place."""
@@ -33,8 +33,20 @@ class Cursor:
     """What stands of the name already, left of the cursor."""
     in_scope: frozenset[str]
     """The names that a variable that is read here can mean; empty where scope says nothing."""
+    own_names: frozenset[str]
+    """Of these the ones that the text itself has; the others are builtins and globals."""
+    is_scope_known: bool
+    """Whether no other name can be meant: false where scope says nothing, and once there is an `import *`."""
+    reserved: frozenset[str]
+    """The words of the language that cannot be a name here."""
     is_open: bool
     """Whether nothing follows on the line but what closes brackets and statements: the name may become a call."""
+    argument_names: frozenset[str] = frozenset()
+    """The names by which an argument can be passed here, as in `f(name=…)`; empty where none begins."""
+    prefix: str | None = None
+    """The part of a dotted name before the word, as `os.` of `import os.‸`; None where no name has dots."""
+    modules: frozenset[str] | None = None
+    """All that can stand here, prefix included; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +55,27 @@ class _Way:
 
     letter: str
     """A character of a name: a regular expression."""
+    comment: re.Pattern[str]
+    """A comment, or what one line has of it."""
     scan: Callable[[str], Any]
     """What is open at the end of a text."""
     statement_end: re.Pattern[str]
     cut: Callable[[Any, str, Language], tuple[str, Traversal]]
     """The text up to the cursor, made complete, from what is open there and the made-up name."""
-    names_defined_in: Callable[[str, Language], frozenset[str]]
-    """The names that the text behind the cursor defines for the whole file."""
-    in_scope: Callable[[Mended, Sequence[Role], int], frozenset[str]]
+    names_bound_in: Callable[[str, Language], Later]
+    in_scope: Callable[[Mended, Sequence[Role], int], Scope]
+    reserved: Callable[[Role], frozenset[str]]
+    """The words that cannot be a name in a role."""
 
 
 _WAYS = {
-    language: _Way(letter, way.Scan, way.STATEMENT_END, way.cut, way.names_defined_in, way.in_scope)
+    language: _Way(
+        letter, way.COMMENT, way.Scan, way.STATEMENT_END, way.cut, way.names_bound_in, way.in_scope, way.reserved
+    )
     for language, letter, way in (("python", r"\w", python), ("javascript", r"[\w$]", javascript))
 }
+_IMPORT, _ALIAS, _FROM = "Import", "alias", "ImportFrom"
+"""The types of the nodes that name modules: `import a.b` is an Import with an alias, `from a.b import c` the last."""
 
 
 def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
@@ -80,32 +99,37 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     place, word = _split(_clean(text), language, way.letter, line, column)
     if word[:1].isdigit():
         raise place.nothing("the cursor stands in a number")
-    mended = _mended(place, language, way)
-    roles = language.roles(mended.traversal)
-    node = _node_of(mended.traversal, place)
-    traversal = Traversal(
-        mended.traversal.types[:node], mended.traversal.values[:node], mended.traversal.parents[:node]
-    )
-    role = roles[node]
-    names = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else frozenset()
-    rest = re.split(language.line_break.decode(), place.after, maxsplit=1)[0]
-    return Cursor(
-        traversal=traversal,
-        roles=roles[:node],
-        next_type=mended.traversal.types[node],
-        parent=mended.traversal.parents[node],
-        role=role,
-        word=word,
-        in_scope=names,
-        is_open=not rest.strip(" \t\f)]},:;"),
-    )
-
-
-def _mended(place: Place, language: Language, way: _Way) -> Mended:
-    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
     scan = way.scan(place.before)
     if scan.enclosing:
         raise place.nothing(f"the cursor stands in {scan.enclosing}")
+    mended = _mended(place, scan, language, way)
+    tree = mended.traversal
+    roles = language.roles(tree)
+    node = _node_of(tree, place)
+    role, parent = roles[node], tree.parents[node]
+    scope = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else Scope()
+    rest = way.comment.sub("", re.split(language.line_break.decode(), place.after, maxsplit=1)[0])
+    is_argument = role == Role.READ and scan.begins_argument
+    return Cursor(
+        traversal=Traversal(tree.types[:node], tree.values[:node], tree.parents[:node]),
+        roles=roles[:node],
+        next_type=tree.types[node],
+        parent=parent,
+        role=role,
+        word=word,
+        in_scope=scope.own | scope.given,
+        own_names=scope.own,
+        is_scope_known=scope.is_known,
+        reserved=way.reserved(role),
+        is_open=not rest.strip(" \t\f\r)]},:;"),
+        argument_names=python.argument_names(tree, roles, node) if is_argument else frozenset(),
+        prefix=_prefix(tree, node, place),
+        modules=python.relative_modules(place.before, place.after) if tree.types[node] == _FROM else None,
+    )
+
+
+def _mended(place: Place, scan: Any, language: Language, way: _Way) -> Mended:
+    """A text that parses; in the worst case one that holds the made-up name and nothing else."""
     if place.after.strip():
         call = CALL if scan.is_bare and way.statement_end.match(place.after) else ""
         whole = f"{place.before}{place.name}{call}{place.after}"
@@ -114,7 +138,7 @@ def _mended(place: Place, language: Language, way: _Way) -> Mended:
         except ParseError:
             pass
     text, traversal = way.cut(scan, place.name, language)
-    return Mended(text, traversal, is_whole=False, later_names=way.names_defined_in(place.after, language))
+    return Mended(text, traversal, is_whole=False, later=way.names_bound_in(place.after, language))
 
 
 def _clean(text: str) -> str:
@@ -160,6 +184,14 @@ def _node_of(traversal: Traversal, place: Place) -> int:
     except ValueError:
         pass
     for node, value in enumerate(values):
-        if value is not None and place.name in value and traversal.types[node] in ("alias", "ImportFrom"):
+        if value is not None and place.name in value and traversal.types[node] in (_ALIAS, _FROM):
             return node
     raise place.nothing("the tree does not keep the name that stands at the cursor")
+
+
+def _prefix(traversal: Traversal, node: int, place: Place) -> str | None:
+    """What stands before the word in the name of a module; None if it is none."""
+    is_alias = traversal.types[node] == _ALIAS and traversal.types[traversal.parents[node]] == _IMPORT
+    if not is_alias and traversal.types[node] != _FROM:
+        return None
+    return (traversal.values[node] or "").partition(place.name)[0]

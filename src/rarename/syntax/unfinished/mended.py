@@ -1,4 +1,4 @@
-"""What the languages hand over: a text in which a made-up name stands at the cursor, and its tree."""
+"""What the languages hand over: a text in which a made-up name stands at the cursor, its tree, and what is in scope."""
 
 from dataclasses import dataclass
 
@@ -43,6 +43,16 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Later:
+    """What the part behind the cursor binds for the whole file, when the text leaves that part out."""
+
+    definitions: frozenset[str] = frozenset()
+    """Functions, classes and modules."""
+    variables: frozenset[str] = frozenset()
+    """What functions above can read all the same: they run later."""
+
+
+@dataclass(frozen=True)
 class Mended:
     """A text that the parser takes, with a made-up name at the cursor."""
 
@@ -50,5 +60,16 @@ class Mended:
     traversal: Traversal
     is_whole: bool
     """Whether what stands behind the cursor is the user's; otherwise all that follows is made up."""
-    later_names: frozenset[str] = frozenset()
-    """What the part behind the cursor defines for the whole file, when the text leaves that part out."""
+    later: Later = Later()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that a variable can mean at a place."""
+
+    own: frozenset[str] = frozenset()
+    """Those that the text itself binds, or reads without binding them anywhere."""
+    given: frozenset[str] = frozenset()
+    """Those that need no binding: builtins and globals."""
+    is_known: bool = False
+    """Whether no other name can be meant; any may be once there is an `import *`."""

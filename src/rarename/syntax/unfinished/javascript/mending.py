@@ -15,7 +15,7 @@ from rarename.syntax.javascript.source import ERROR_KIND, IS_NAMED, KIND_NAMES, 
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.javascript.scanning import CLASS, OBJECT, STATEMENTS, SWITCH, Open, Scan
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, num_tries
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Later, num_tries
 
 _MOST_ENDINGS = 16
 """Ways to close one statement that are tried."""
@@ -26,8 +26,11 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_REPAIRS = 5
 """How often broken statements above the cursor are looked for and left out."""
 
+COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|\Z)")
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
 """What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
+_DECLARATION = re.compile(r"^(?:export\s+(?:default\s+)?)?(?:var|let|const|class)\s+([\w$]+)", re.MULTILINE)
+"""A variable or class of the whole file, by its place at the beginning of a line."""
 _STATEMENT_KINDS = frozenset(
     kind
     for kind, name in enumerate(KIND_NAMES)
@@ -35,17 +38,20 @@ _STATEMENT_KINDS = frozenset(
 )
 
 
-def names_defined_in(rest: str, language: Language) -> frozenset[str]:
-    """The functions that the text behind the cursor defines for the whole file."""
+def names_bound_in(rest: str, language: Language) -> Later:
+    """What the text behind the cursor binds for the whole file."""
+    rest = rest.partition("\n")[2]
+    variables = frozenset(found[1] for found in _DECLARATION.finditer(rest))
     try:
-        traversal = language.parse(rest.partition("\n")[2], True)
+        traversal = language.parse(rest, True)
     except ParseError:
-        return frozenset()
-    return frozenset(
+        return Later(variables=variables)
+    functions = frozenset(
         traversal.values[node] or ""
         for node, role in enumerate(language.roles(traversal))
         if role == Role.FUNCTION and traversal.parents[traversal.parents[node]] == 0
     )
+    return Later(functions, variables)
 
 
 def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:

@@ -95,6 +95,11 @@ class Scan:
         is_chain = all(token in _LINKS or (is_name(token) and token not in _KEYWORDS) for token in tokens)
         return self.stack[-1].kind in STATEMENTS and is_chain and (not tokens or tokens[-1] in (".", "?."))
 
+    @property
+    def begins_argument(self) -> bool:
+        """Whether an argument may begin with its name: never in JavaScript."""
+        return False
+
     def _run(self) -> None:
         size = len(self.text)
         while self._position < size:

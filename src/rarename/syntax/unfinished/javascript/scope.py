@@ -1,12 +1,15 @@
-"""Which names a variable at the cursor can mean in JavaScript: hoisting, blocks and the globals of the standard."""
+"""Which names a variable at the cursor can mean in JavaScript: hoisting, blocks and the globals of the standard.
+
+A name that is declared nowhere in the text is a global, made by an assignment or by another file: `describe`, `jQuery`.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rarename.syntax.javascript import JAVASCRIPT
 from rarename.syntax.source import Lines
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.mended import Mended
+from rarename.syntax.unfinished.mended import Mended, Scope
 
 GLOBALS = frozenset(
     """
@@ -25,22 +28,48 @@ GLOBALS = frozenset(
 )
 """Names of ECMAScript, browsers and Node.js that need no declaration."""
 
+_CONSTANTS = frozenset({"false", "null", "true"})
+_KEYWORDS = frozenset(
+    """
+    await break case catch class const continue debugger default delete do else enum export extends false finally for
+    function if import in instanceof new null return super switch this throw true try typeof var void while with yield
+    """.split()  # noqa: SIM905
+)
+
 _FUNCTIONS = JAVASCRIPT.function_types
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
+_DECLARING = _IMPORTS | {"CatchClause", "VariableDeclarator"}
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS})
 _OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 
-def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]:
-    """The names that the variable at a node can mean, globals included."""
+def reserved(role: Role) -> frozenset[str]:
+    """The words that cannot be a name in a role; behind a dot and as a key every word can."""
+    if role in (Role.ATTRIBUTE, Role.MODULE):
+        return frozenset()
+    return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
+
+
+def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+    """The names that the variable at a node can mean."""
     reader = _Reader(mended, node)
-    names = set(mended.later_names)
-    for binding, role in enumerate(roles):
-        if role in _BINDING_ROLES and binding != node and reader.is_visible(binding, role):
-            names.add(mended.traversal.values[binding] or "")
-    names.discard("")
-    return frozenset(names | reader.own_names()) | GLOBALS
+    values = mended.traversal.values
+    names = set(mended.later.definitions | (mended.later.variables if reader.function else frozenset()))
+    declared, undeclared = reader.names_of_functions() | {"arguments"}, set()
+    for other, role in enumerate(roles):
+        name = values[other] or ""
+        if other == node or (role != Role.READ and role not in _BINDING_ROLES):
+            continue
+        if role == Role.READ or reader.is_assigned(other, role):
+            if not reader.is_assigned_here(other, role):
+                undeclared.add(name)
+        else:
+            declared.add(name)
+            if reader.is_visible(other, role):
+                names.add(name)
+    names |= (undeclared - declared) | reader.own_names()
+    return Scope(frozenset(names - {"", values[node] or ""}), GLOBALS | _CONSTANTS, is_known=True)
 
 
 class _Reader:
@@ -59,23 +88,45 @@ class _Reader:
 
     def own_names(self) -> set[str]:
         """What functions around the place are called inside of themselves, and `arguments`."""
-        names = set()
-        for ancestor in self.ancestors:
-            type_ = self.traversal.types[ancestor]
-            if type_ == "FunctionExpression":
-                found = _OWN_NAME.match(self.lines.data, self.lines.slice(self.traversal.span(ancestor)).start)
-                if found:
-                    names.add(found[1].decode("utf-8", "replace"))
-            if type_ in ("FunctionExpression", "FunctionDeclaration"):
-                names.add("arguments")
+        types = self.traversal.types
+        names = self._names_of(ancestor for ancestor in self.ancestors if types[ancestor] == "FunctionExpression")
+        if any(types[ancestor] in ("FunctionExpression", "FunctionDeclaration") for ancestor in self.ancestors):
+            names.add("arguments")
         return names
 
-    def is_visible(self, binding: int, role: Role) -> bool:
-        """Whether the name that a node binds can be seen."""
+    def names_of_functions(self) -> set[str]:
+        """What functions anywhere are called inside of themselves alone: the tree does not keep these names."""
+        types = self.traversal.types
+        return self._names_of(node for node in range(len(types)) if types[node] == "FunctionExpression")
+
+    def _names_of(self, functions: Iterable[int]) -> set[str]:
+        data = self.lines.data
+        starts = (self.lines.slice(self.traversal.span(function)).start for function in functions)
+        return {found[1].decode("utf-8", "replace") for start in starts if (found := _OWN_NAME.match(data, start))}
+
+    def is_assigned(self, binding: int, role: Role) -> bool:
+        """Whether a name is assigned to and not declared, as in `a = 1` and `for (a of b)`."""
+        return role == Role.WRITE and self.traversal.types[self._owner(binding)] not in _DECLARING
+
+    def is_assigned_here(self, binding: int, role: Role) -> bool:
+        """Whether a name gets the value in which the place stands: `a = ‸` does not read this `a`."""
+        if role != Role.WRITE:
+            return False
+        owner = self._owner(binding)
+        return owner in self.ancestors and not self._is_deferred(owner)
+
+    def _owner(self, binding: int) -> int:
+        """What binds a name: the node around the pattern that it stands in."""
         types, parents = self.traversal.types, self.traversal.parents
         owner = binding if types[binding] == "VariableDeclarator" else parents[binding]
         while types[owner] in _PATTERNS:
             owner = parents[owner]
+        return owner
+
+    def is_visible(self, binding: int, role: Role) -> bool:
+        """Whether the name that a node binds can be seen."""
+        types, parents = self.traversal.types, self.traversal.parents
+        owner = self._owner(binding)
         if role == Role.PARAMETER:
             return self._function_around(owner, itself=True) in self.ancestors
         if role == Role.FUNCTION:
@@ -86,8 +137,8 @@ class _Reader:
             return types[owner] in _IMPORTS or owner in self.ancestors
         if role == Role.CLASS:
             return self._is_reachable(self._block_around(owner), binding, is_hoisted=False)
-        if types[owner] != "VariableDeclarator" or (owner in self.ancestors and not self._is_deferred(owner)):
-            return False  # an assignment declares nothing; `let a = ‸` does not read this `a`
+        if owner in self.ancestors and not self._is_deferred(owner):
+            return False  # `let a = ‸` does not read this `a`
         declaration = parents[owner]
         if self._is_looped_over(declaration):
             return False

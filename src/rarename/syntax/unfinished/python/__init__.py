@@ -1,7 +1,19 @@
-"""Unfinished Python. Reading order: scanning, mending, scope."""
+"""Unfinished Python. Reading order: scanning, mending, scope, imports, arguments."""
 
-from rarename.syntax.unfinished.python.mending import STATEMENT_END, cut, names_defined_in
+from rarename.syntax.unfinished.python.arguments import argument_names
+from rarename.syntax.unfinished.python.imports import relative_modules
+from rarename.syntax.unfinished.python.mending import COMMENT, STATEMENT_END, cut, names_bound_in
 from rarename.syntax.unfinished.python.scanning import Scan
-from rarename.syntax.unfinished.python.scope import in_scope
+from rarename.syntax.unfinished.python.scope import in_scope, reserved
 
-__all__ = ["STATEMENT_END", "Scan", "cut", "in_scope", "names_defined_in"]
+__all__ = [
+    "COMMENT",
+    "STATEMENT_END",
+    "Scan",
+    "argument_names",
+    "cut",
+    "in_scope",
+    "names_bound_in",
+    "relative_modules",
+    "reserved",
+]

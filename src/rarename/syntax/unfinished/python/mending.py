@@ -2,9 +2,9 @@
 
 First the whole text is tried, with a made-up name at the cursor. If that does not parse, what stands behind the
 cursor is left out, and the rest is mended in two parts. The statement at the cursor is closed: brackets, strings, a
-missing `else` or `in`, the body of a header. The lines above are laid out anew, one column a block, so that a
-block without a body, a `try` without `except` and an odd indentation do no harm. Lines that still are in the way,
-such as the print statements of Python 2, are left out.
+missing `else` or `in`, the body of a header. The lines above get the brackets and colons that they lack, and are laid
+out anew, one column a block, so that a block without a body, a `try` without `except` and an odd indentation do no
+harm. Lines that still are in the way, such as the print statements of Python 2, are left out.
 """
 
 import re
@@ -17,7 +17,7 @@ from rarename.syntax.language import Language
 from rarename.syntax.python.reading import syntax_tree
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.levels import Level
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, num_tries
+from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Later, num_tries
 from rarename.syntax.unfinished.python.scanning import Line, Scan
 
 _MOST_ENDINGS = 12
@@ -29,7 +29,13 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_BLAMED_LINES = 8
 """Lines that are left out one by one, because the parser blames them."""
 
+COMMENT = re.compile(r"#.*")
 STATEMENT_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
+_OUTERMOST = (
+    re.compile(r"^(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)", re.MULTILINE),
+    re.compile(r"^(?:async|class|def|from|import|@)\b", re.MULTILINE),
+)
+"""Where a statement begins that stands in no other: any one; if that is misleading, one that is certain."""
 _DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
 
 
@@ -43,29 +49,35 @@ class _Statement:
     """The made-up name, which takes the place of the text where a line of its kind cannot stand."""
 
 
-def names_defined_in(rest: str, language: Language) -> frozenset[str]:
-    """The functions, classes and modules that the text behind the cursor defines for the whole file."""
-    start = re.search(r"^(?:async|class|def|from|import|@)\b", rest.partition("\n")[2], re.MULTILINE)
-    if start is None:
-        return frozenset()
-    try:
-        traversal = language.parse(start.string[start.start() :], False)
-    except ParseError:
-        return frozenset()
-    return frozenset(
-        (traversal.values[node] or "").partition(".")[0]
-        for node, role in enumerate(language.roles(traversal))
-        if (role in _DEFINED and traversal.parents[node] == 0)
-        or (
-            role == Role.MODULE and traversal.types[node] == "alias" and traversal.parents[traversal.parents[node]] == 0
-        )
-    )
+def names_bound_in(rest: str, language: Language) -> Later:
+    """What the text behind the cursor binds for the whole file."""
+    rest = rest.partition("\n")[2]
+    for start in filter(None, (pattern.search(rest) for pattern in _OUTERMOST)):
+        try:
+            return _names_bound_outermost(language.parse(rest[start.start() :], False), language)
+        except ParseError:
+            continue
+    return Later()
+
+
+def _names_bound_outermost(traversal: Traversal, language: Language) -> Later:
+    """What the statements of a module bind that stand in no other."""
+    definitions, variables = set(), set()
+    for node, role in enumerate(language.roles(traversal)):
+        parent = traversal.parents[node]
+        is_outermost = 0 in (parent, traversal.parents[parent])
+        name = (traversal.values[node] or "").partition(".")[0]
+        if (role in _DEFINED and parent == 0) or (traversal.types[node] == "alias" and is_outermost):
+            definitions.add(name)
+        elif traversal.types[node] == "NameStore" and is_outermost:
+            variables.add(name)
+    return Later(frozenset(definitions), frozenset(variables))
 
 
 def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
     statement = replace(_closed_statement(scan, name) or _tail(scan, name), name=name)
-    lines = [(line, scan.text[line.start : line.end]) for line in scan.lines]
+    lines = [(line, scan.text[line.start : line.end] + line.lacks) for line in scan.lines]
     text, _ = _layout(lines, scan.line, statement)
     try:
         return text, language.parse(text, False)

@@ -17,6 +17,13 @@ _NEVER_IN_BRACKETS = frozenset(
 )
 """The words that begin a statement wherever they begin a line: a bracket before them was left open."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_GROUPS = frozenset({"()", "[]", "{}", NUMBER, STRING})
+_CONSTANTS = frozenset({"None", "True", "False"})
+_BLOCK_HEADER = re.compile(r"(?:async[^\S\n]+)?(?:for|if|else)\b[^\n]*:[^\S\n]*(?:#[^\n]*)?$", re.MULTILINE)
+"""A header whose word may stand in brackets as well; there no line would end with a colon."""
+_ASSIGNMENT = re.compile(r"[^\W\d]\w*[^\S\n]*=(?!=)")
+_BODY = re.compile(r"[^\W\d][\w.]*(?:[^\S\n]+[-+*/%|&^@]?=(?!=)|\()")
+"""A statement that is no keyword argument as most people write it: `a = b`, `a(b)`."""
 _LINKS = frozenset({".", "()", "[]", STRING})
 _TAB = 8
 
@@ -64,6 +71,12 @@ class Line:
     """Whether it ends with the colon of a header."""
     is_broken: bool = False
     """Whether a bracket or string was left open in it."""
+    lacks: str = ""
+    """What it needs at its end: closing brackets, the colon of a header."""
+    is_continued: bool = False
+    """Whether a line of the text that stands deeper belongs to it."""
+    is_header: bool = False
+    """Whether it is a header without its colon, if a block should follow."""
 
 
 class Scan:
@@ -99,6 +112,11 @@ class Scan:
         tokens = self.stack[0].tokens
         is_chain = all(token in _LINKS or (token.isidentifier() and not iskeyword(token)) for token in tokens)
         return len(self.stack) == 1 and is_chain and (not tokens or tokens[-1] == ".")
+
+    @property
+    def begins_argument(self) -> bool:
+        """Whether the cursor stands where an argument of a call may begin, and with it the name of one: `f(a, ‸`."""
+        return self.stack[-1].opener == "(" and self.stack[-1].last in ("", ",")
 
     def _run(self) -> None:
         text, size = self.text, len(self.text)
@@ -148,20 +166,46 @@ class Scan:
     def _begin_line(self, token: str, start: int) -> None:
         """The first token on a line of the text."""
         self._at_line_start = False
-        if len(self.stack) > 1 and token in _NEVER_IN_BRACKETS and all(e.opener in _CLOSERS for e in self.stack[1:]):
+        indent = _width(self.text[self._line_start : start])
+        is_in_brackets = len(self.stack) > 1 and all(level.opener in _CLOSERS for level in self.stack[1:])
+        if is_in_brackets and self._begins_statement(token, start, indent):
             self.line.is_broken = True
+            self.line.lacks = "".join(level.closer for level in reversed(self.stack[1:]))
             self._close_to(1)
             self._end_line()
+        elif is_in_brackets and indent > self.line.indent:
+            self.line.is_continued = True
         if len(self.stack) == 1 and not self.stack[0].tokens and not self.line.first:
-            indent = _width(self.text[self._line_start : start])
             self.line = Line(start, indent, token)
             self.simple_start = start
+            self._end_header(indent)
+
+    def _begins_statement(self, token: str, start: int, indent: int) -> bool:
+        """Whether a line that begins in brackets can be no part of them, so that they were left open."""
+        if token in _NEVER_IN_BRACKETS:
+            return True
+        is_behind_operand = _is_operand(self.stack[-1].last)
+        if indent > self.line.indent:  # the body of a header
+            is_first = self.is_header and not self.line.is_continued
+            return is_first and is_behind_operand and _BODY.match(self.text, start) is not None
+        if iskeyword(token):
+            return _BLOCK_HEADER.match(self.text, start) is not None
+        if self.line.is_continued and self.stack[-1].last == ",":  # the other arguments stand deeper
+            return _ASSIGNMENT.match(self.text, start) is not None
+        return token.isidentifier() and is_behind_operand
+
+    def _end_header(self, indent: int) -> None:
+        """Give the line above the colon that it lacks, if it is a header and the next line stands deeper."""
+        if self.lines and self.lines[-1].is_header and indent > self.lines[-1].indent:
+            self.lines[-1].lacks += ":"
+            self.lines[-1].opens_block = True
 
     def _end_line(self) -> None:
         if not self.line.first:
             return
         self.line.end = self._code_end
         self.line.opens_block = self._has_colon and not self.stack[0].tokens
+        self.line.is_header = self._ends_header()
         self.lines.append(self.line)
         self.line = Line(self._position, 0)
         self._has_colon = False
@@ -246,6 +290,11 @@ class Scan:
         elif part[0] == "}" and is_format:
             self._position = match.start() + 1
             del self.stack[-2:]
+
+
+def _is_operand(token: str) -> bool:
+    """Whether a token ends an expression, so that no name can follow."""
+    return token in _GROUPS or token in _CONSTANTS or (token.isidentifier() and not iskeyword(token))
 
 
 def _width(blanks: str) -> int:

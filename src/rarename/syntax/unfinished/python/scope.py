@@ -1,39 +1,56 @@
-"""Which names a variable at the cursor can mean in Python: LEGB, with textual order inside a function."""
+"""Which names a variable at the cursor can mean in Python: LEGB, with textual order inside a function.
+
+A name that is read somewhere and bound nowhere comes from elsewhere: it can be meant everywhere.
+"""
 
 import builtins
 from collections.abc import Sequence
+from keyword import kwlist
 
 from rarename.syntax.python import PYTHON
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.mended import Mended
+from rarename.syntax.unfinished.mended import Mended, Scope
 
-BUILTINS = frozenset(dir(builtins))
+BUILTINS = frozenset(dir(builtins)) | {"__annotations__", "__builtins__", "__cached__", "__file__", "__path__"}
+"""What every module has without binding it."""
+_IN_CLASSES = frozenset({"__module__", "__qualname__"})
+_IN_METHODS = frozenset({"__class__"})
+_CONSTANTS = frozenset({"None", "True", "False"})
+_KEYWORDS = frozenset(kwlist)
 
 _FUNCTIONS = PYTHON.function_types | {"Lambda"}
 _COMPREHENSIONS = PYTHON.scope_types - _FUNCTIONS - {"ClassDef"}
 _LOOPS = frozenset({"For", "AsyncFor", "While"})
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
-_OUTSIDE = frozenset({"defaults", "kw_defaults", "decorator_list", "returns", "annotation", "bases", "type_params"})
+_OUTSIDE = PYTHON.outer_types | {"annotation"}
 """The parts of a function or class that are evaluated around it, not inside."""
 _BINDING_STATEMENTS = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 
 
-def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]:
-    """The names that the variable at a node can mean, builtins included."""
+def reserved(role: Role) -> frozenset[str]:
+    """The words that cannot be a name in a role."""
+    return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
+
+
+def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+    """The names that the variable at a node can mean."""
     traversal = mended.traversal
     scopes = _scopes(traversal)
     visible = _visible_scopes(traversal, scopes, node)
     # Elsewhere any order will do: a comprehension binds behind its element, a function around may run on before.
-    ordered = {0, next(scope for scope in visible if traversal.types[scope] not in _COMPREHENSIONS)}
+    ordered = _running_scopes(traversal, scopes, node)
     loop_ends = _loop_ends(traversal, scopes, node)
     not_yet = _targets_of_own_statements(traversal, scopes, node)
-    names = set(mended.later_names)
+    names = set(mended.later.definitions | (mended.later.variables if 0 not in ordered else frozenset()))
+    names |= _names_from_elsewhere(traversal, roles, node)
+    has_star = False
     for binding, role in enumerate(roles):
         if role not in _BINDING_ROLES or binding == node or binding in not_yet:
             continue
         type_, parent = traversal.types[binding], traversal.parents[binding]
         if type_ in ("NameDel", "ImportFrom"):
             continue
+        has_star = has_star or (type_ == "alias" and traversal.values[binding] == "*")
         scope = scopes[binding]
         if traversal.types[parent] == "NamedExpr":
             while traversal.types[scope] in _COMPREHENSIONS:
@@ -47,7 +64,29 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> frozenset[str]
         if is_before or (mended.is_whole and (scope not in ordered or is_defined_later)):
             names.add(_bound_name(traversal, binding))
     names.discard("")
-    return frozenset(names) | BUILTINS
+    return Scope(frozenset(names), BUILTINS | _names_of_classes(traversal, scopes, node), is_known=not has_star)
+
+
+def _names_from_elsewhere(traversal: Traversal, roles: Sequence[Role], node: int) -> set[str]:
+    """The names that are read but bound nowhere: another module or whoever runs the text has put them there."""
+    bound: set[str] = set()
+    read: set[str] = set()
+    for place, role in enumerate(roles):
+        if role in _BINDING_ROLES and traversal.types[place] != "ImportFrom":
+            bound.add(_bound_name(traversal, place))
+        elif role == Role.READ and place != node:
+            read.add(traversal.values[place] or "")
+    return read - bound
+
+
+def _names_of_classes(traversal: Traversal, scopes: Sequence[int], node: int) -> frozenset[str]:
+    """What the body of a class and the functions in it have without binding it."""
+    scope = scopes[node]
+    if traversal.types[scope] == "ClassDef":
+        return _IN_CLASSES
+    while scope and traversal.types[scope] != "ClassDef":
+        scope = scopes[scope]
+    return _IN_METHODS if scope else frozenset()
 
 
 def _is_definition(traversal: Traversal, binding: int) -> bool:
@@ -97,6 +136,17 @@ def _visible_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> l
         if traversal.types[scope] != "ClassDef":
             visible.append(scope)
     return visible
+
+
+def _running_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> set[int]:
+    """The scopes whose statements run in the order of the text up to a node: its function, and the classes in that."""
+    scope = scopes[node]
+    found = set()
+    while scope and traversal.types[scope] not in _FUNCTIONS:
+        if traversal.types[scope] == "ClassDef":
+            found.add(scope)
+        scope = scopes[scope]
+    return found | {scope}
 
 
 def _own_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> set[int]:
