@@ -494,3 +494,12 @@ def test_two_trainings_in_one_folder(setting, begun, tmp_path):
 
 def test_a_run_is_measured_on_another_corpus(finished, other_corpus_folder):
     assert evaluate(finished, corpus=str(other_corpus_folder)) == evaluate(finished)
+
+
+def test_where_there_is_no_terminal_training_tells_now_and_then(setting, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rarename.cli.train.SECONDS_BETWEEN", 0.0)
+    assert main(command(setting, tmp_path / "told")) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if " examples  loss " in line]
+    assert all(line.startswith("told ") and line.partition("left")[1] for line in lines)
+    assert any("joint" in line for line in lines)
+    assert any("joint" not in line for line in lines)

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         experiment = processes.by_first(lambda: _experiment(arguments))
         tells: list[Callable[[dict[str, Any]], None]] = [_tell_json]
         if arguments.format == "text":
-            tells = [stack.enter_context(_Shown())]
+            tells = [stack.enter_context(_Shown(arguments.run.name))]
         if arguments.tensorboard:
             processes.by_first(tensorboard.check_installed)
             tells.append(stack.enter_context(closing(tensorboard.Curves(arguments.run))))
@@ -184,7 +184,7 @@ def _tell_json(told: dict[str, Any]) -> None:
 class _Shown:
     """A bar on a terminal, with a line above it for each validation; elsewhere these lines, and others in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -199,6 +199,7 @@ class _Shown:
             if console.is_terminal
             else None
         )
+        self._name = name  # several runs may tell in one place
         self._task: Any = None
         self._scores = ""
         self._told = time.monotonic()
@@ -226,7 +227,8 @@ class _Shown:
             text = f"{line}  {_time(told['seconds_left'])} left  {self._scores}"
             self._bar.update(self._task, completed=told["examples"], description=text)
         elif scores or time.monotonic() - self._told > SECONDS_BETWEEN:
-            print(f"{line}  {_time(told['seconds_left'])} left  {scores}".rstrip(), file=sys.stderr, flush=True)
+            text = f"{self._name} {line}  {_time(told['seconds_left'])} left  {scores}"
+            print(text.rstrip(), file=sys.stderr, flush=True)
             self._told = time.monotonic()
 
 
