@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -494,6 +495,17 @@ def test_two_trainings_in_one_folder(setting, begun, tmp_path):
 
 def test_a_run_is_measured_on_another_corpus(finished, other_corpus_folder):
     assert evaluate(finished, corpus=str(other_corpus_folder)) == evaluate(finished)
+
+
+def test_a_second_training_leaves_a_folder_alone_that_is_empty_still(setting, tmp_path):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(RunError, match="another process is training in"):
+        train(setting, folder)
+    os.close(descriptor)
+    assert folder.exists()
 
 
 def test_where_there_is_no_terminal_training_tells_now_and_then(setting, tmp_path, capsys, monkeypatch):

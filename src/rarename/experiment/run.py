@@ -10,7 +10,6 @@ run/
 """
 
 import dataclasses
-import fcntl
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -68,6 +67,8 @@ def train(
 @contextmanager
 def _locked(folder: Path, processes: Processes) -> Iterator[None]:
     """Keep a second training out of a folder; the folder itself is the lock, which ends with the process."""
+    import fcntl  # not on every system, and models are loaded from here too
+
     held: list[int] = []
 
     def lock() -> None:
@@ -75,10 +76,12 @@ def _locked(folder: Path, processes: Processes) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
             raise RunError(f"{folder} is a file; choose another folder") from error
-        held.append(os.open(folder, os.O_RDONLY))
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            fcntl.flock(held[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.append(descriptor)
         except BlockingIOError as error:
+            os.close(descriptor)  # and leave the folder alone, though it may be empty still
             raise RunError(f"another process is training in {folder}; wait for it or stop it") from error
 
     try:
