@@ -3,9 +3,10 @@
     python experiments/cursors.py FOLDER --language python [--model RUN] [--places 1000] [--typed 0 1 2]
                                   [--roles reads attributes]
 
-Every place is one at which a variable is read or an attribute is named; `--roles` chooses others: `keywords` are names
-of arguments at calls, `constants` are `true`, `None` and the like. The text behind it is cut off, so it is unfinished,
-as it is in an editor. `--typed N` leaves the first N letters of the name standing.
+Every place is one at which a variable is read or an attribute is named; `--roles` chooses others: `chained` are
+attributes of what a call returns, `keywords` names of arguments at calls, `constants` `true`, `None` and the like.
+The text behind it is cut off, so it is unfinished, as it is in an editor. `--typed N` leaves the first N letters of
+the name standing.
 """
 
 import argparse
@@ -21,10 +22,16 @@ import torch
 
 from rarename.assist import Completer
 from rarename.errors import RarenameError
-from rarename.syntax import Language, Role, language_named
+from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.source import is_name
 
-ROLES = {"reads": Role.READ, "attributes": Role.ATTRIBUTE, "keywords": Role.KEYWORD, "constants": Role.CONSTANT}
+ROLES = {
+    "reads": Role.READ,
+    "attributes": Role.ATTRIBUTE,
+    "chained": Role.ATTRIBUTE,
+    "keywords": Role.KEYWORD,
+    "constants": Role.CONSTANT,
+}
 TOP = 10
 
 
@@ -40,13 +47,19 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     completer = Completer.load(arguments.language, arguments.model)
-    roles = {ROLES[name]: name for name in arguments.roles}
-    places = draw(arguments.folder, language_named(arguments.language), arguments.places, arguments.seed, roles)
+    language = language_named(arguments.language)
+    places = draw(arguments.folder, language, arguments.places, arguments.seed, arguments.roles)
     rows = [ask(completer, place, typed) for typed in arguments.typed for place in places]
     print(json.dumps(summary(rows), indent=1))
 
 
-def draw(folder: Path, language: Language, number: int, seed: int, names: dict[Role, str]) -> list[dict[str, Any]]:
+def is_of(kind: str, tree: Traversal, node: int, role: Role, language: Language) -> bool:
+    """Whether a node has a role, and if it is to be chained, stands behind a call."""
+    call = language.around_names[0][0]
+    return role == ROLES[kind] and (kind != "chained" or tree.types[tree.parents[node] + 1] == call)
+
+
+def draw(folder: Path, language: Language, number: int, seed: int, kinds: list[str]) -> list[dict[str, Any]]:
     """Places in the files of a folder, each file as often as any other."""
     generator = random.Random(seed)
     paths = sorted(path for ending in language.suffixes for path in folder.rglob(f"*{ending}"))
@@ -62,20 +75,22 @@ def draw(folder: Path, language: Language, number: int, seed: int, names: dict[R
             continue
         roles = language.roles(tree)
         nodes = [
-            node
+            (node, kind)
             for node, role in enumerate(roles)
-            if role in names and is_name(tree.values[node]) and tree.spans is not None and tree.spans[node][0]
+            for kind in kinds
+            if is_of(kind, tree, node, role, language) and is_name(tree.values[node])
+            if tree.spans is not None and tree.spans[node][0]
         ]
         if not nodes:
             continue
-        node = generator.choice(nodes)
+        node, kind = generator.choice(nodes)
         line, column = (int(number) for number in tree.spans[node][:2])  # type: ignore[index]
         lines = text.split("\n")
         before = lines[line - 1].encode()[:column].decode()
         name = str(tree.values[node])
         if lines[line - 1][len(before) :].startswith(name):  # not inside a string, not spelt otherwise
             start = "\n".join([*lines[: line - 1], before])
-            found.append({"text": start, "line": line, "before": before, "name": name, "role": names[roles[node]]})
+            found.append({"text": start, "line": line, "before": before, "name": name, "role": kind})
     return found
 
 

@@ -145,6 +145,21 @@ def test_behind_a_dot_scope_says_nothing(completer):
     assert all(each.is_in_scope for each in suggestions)
 
 
+def test_behind_a_call_variables_of_the_text_are_hardly_attributes(completer, monkeypatch):
+    text = "def f(self, path, own_name):\n    self.path.own_attribute()\n    return "
+    told = {"own_name": 0.4, "path": 0.2, "own_attribute": 0.1, "strip": 0.1}
+    monkeypatch.setattr(completer, "_sum", lambda shares: told if shares else {})
+    behind_call = cursor_of(completer, f"{text}open(path).", 3, 23)
+    found = completer.probabilities(behind_call)
+    # A path is a variable, and an attribute too; own_name is a variable alone; strip is not in the text.
+    assert sorted(found, key=found.__getitem__) == ["own_name", "path", "own_attribute", "strip"]
+    assert found["own_attribute"] == pytest.approx(found["strip"])
+    assert sum(found.values()) == pytest.approx(0.8)
+    for receiver in ("path", "self.path", "self.path[0]"):  # what follows these can be nothing but an attribute
+        end = f"    return {receiver}."
+        assert completer.probabilities(cursor_of(completer, f"{text}{receiver}.", 3, len(end) + 1)) == told
+
+
 def test_capitals_matter_unless_nothing_else_fits(completer):
     assert names(completer.complete(TEXT.replace("return zeb", "return ZEB"), 6, 15)) == ["zebra_file"]
 

@@ -4,12 +4,14 @@ The text before the cursor becomes the nodes that it would have become in traini
 placeholders become the names that they stand for. What scope and the letters already typed say comes on top:
 
     names that can be in scope     before those that cannot, where a variable is read
+    behind a call                  variables of the text are hardly attributes
     words of the language          are no names
     the word left of the cursor    is what a name begins with
 
 While somebody types, most nodes stay what they were. Their keys and values are kept, and only new nodes are read.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,8 @@ UNTOLD = 1e-3
 """The probability that a name of the text is given when the model cannot tell it: the window does not show it."""
 UNTOLD_GIVEN = 1e-6
 """The same for a builtin or a global: one that the model has not learned is rare."""
+UNSEEN = 0.1
+"""Behind a call, how often a name counts as an attribute in addition to what the text has of it."""
 _KEYWORD = "keyword"
 """The type of the node that names an argument."""
 
@@ -173,7 +177,13 @@ class Completer:
         as_keyword = self._sum(keywords)
         # The model tells values without their types: of strings and variables it says as much as of keywords.
         as_keyword = {name: as_keyword[name] for name in as_keyword.keys() & cursor.argument_names}
-        return _Told(_fitting(self._sum(alone), cursor), as_keyword)
+        fitting = _fitting(self._sum(alone), cursor)
+        return _Told(_as_attributes(fitting, cursor) if self._is_behind_call(cursor) else fitting, as_keyword)
+
+    def _is_behind_call(self, cursor: Cursor) -> bool:
+        """Whether the cursor names an attribute of what a call returns."""
+        around, types = self.language.around_names, cursor.traversal.types
+        return bool(around) and cursor.role is Role.ATTRIBUTE and types[cursor.parent + 1 :][:1] == [around[0][0]]
 
     def _sum(self, shares: Sequence[_Share]) -> dict[str, float]:
         """The probability of each name in some of the ways."""
@@ -274,6 +284,25 @@ def _fitting(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
 def _part(module: str, prefix: str) -> str:
     """The part of a module's name that comes next: `path` of `os.path.join` behind `os.`."""
     return module.removeprefix(prefix).partition(".")[0]
+
+
+def _as_attributes(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
+    """What the model says, given that an attribute is named.
+
+    Behind a call it cannot know that: one more argument might come, and much of what it says is about that. So a
+    name that the text has is believed as far as the text has it as an attribute or a method.
+    """
+    as_attribute: Counter[str] = Counter()
+    otherwise: Counter[str] = Counter()
+    for name, role in zip(cursor.traversal.values, cursor.roles, strict=True):
+        if name is not None and role is not Role.KEYWORD:
+            (as_attribute if role in (Role.ATTRIBUTE, Role.FUNCTION) else otherwise)[name] += 1
+    left = {
+        name: probability * (as_attribute[name] + UNSEEN) / (as_attribute[name] + otherwise[name] + UNSEEN)
+        for name, probability in told.items()
+    }
+    share = sum(told.values()) / (sum(left.values()) or 1)
+    return {name: probability * share for name, probability in left.items()}
 
 
 def _untold(cursor: Cursor) -> set[str]:
