@@ -446,18 +446,24 @@ def test_words_of_the_language_are_no_names() -> None:
 )
 def test_what_stands_before_the_word_in_the_name_of_a_module(text: str, prefix: str | None, word: str) -> None:
     cursor = look(text, PYTHON)
-    assert (cursor.prefix, cursor.word) == (prefix, word)
+    assert (cursor.module and cursor.module.prefix, cursor.word) == (prefix, word)
+
+
+def known_modules(text: str) -> frozenset[str] | None:
+    module = look(text, PYTHON).module
+    assert module is not None
+    return module.known
 
 
 def test_relative_modules_are_those_that_the_text_has() -> None:
     text = (
         "from .a.b import c\nfrom . import d as e, f\nfrom .. import g\nfrom os import h\nfrom .‸\nfrom .i import (j)\n"
     )
-    assert look(text, PYTHON).modules == {"a.b", "d", "f", "i"}
-    assert look("from .. import (a,\n  b as c)\nfrom ..‸", PYTHON).modules == {"a", "b"}
-    assert look("from .‸", PYTHON).modules == frozenset()
-    assert look("from ‸", PYTHON).modules is None
-    assert look("from . import ‸", PYTHON).modules is None
+    assert known_modules(text) == {"a.b", "d", "f", "i"}
+    assert known_modules("from .. import (a,\n  b as c)\nfrom ..‸") == {"a", "b"}
+    assert known_modules("from .‸") == frozenset()
+    assert known_modules("from ‸") is None
+    assert look("from . import ‸", PYTHON).module is None
 
 
 @pytest.mark.parametrize(

@@ -271,12 +271,13 @@ def _fitting(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
 
     Where `import os.‸` stands, `os.path` is told as `path`.
     """
-    if cursor.prefix is None:
+    module = cursor.module
+    if module is None:
         return {name: probability for name, probability in told.items() if "." not in name}
     parts: dict[str, float] = {}
     for name, probability in told.items():
-        if name.startswith(cursor.prefix) and (cursor.modules is None or name in cursor.modules):
-            part = _part(name, cursor.prefix)
+        if name.startswith(module.prefix) and (module.known is None or name in module.known):
+            part = _part(name, module.prefix)
             parts[part] = parts.get(part, 0.0) + probability
     return parts
 
@@ -307,8 +308,10 @@ def _as_attributes(told: Mapping[str, float], cursor: Cursor) -> dict[str, float
 
 def _untold(cursor: Cursor) -> set[str]:
     """The names that can stand at a cursor, whatever the model says."""
-    prefix = cursor.prefix or ""
-    return {*cursor.in_scope, *(_part(name, prefix) for name in cursor.modules or () if name.startswith(prefix))}
+    if cursor.module is None or cursor.module.known is None:
+        return set(cursor.in_scope)
+    prefix = cursor.module.prefix
+    return {_part(name, prefix) for name in cursor.module.known if name.startswith(prefix)}
 
 
 def _suggestion(name: str, cursor: Cursor, told: _Told) -> Suggestion:

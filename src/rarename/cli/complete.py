@@ -58,6 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     write("".join(lines))
     if not suggestions:
-        begin = (cursor.prefix or "") + cursor.word
+        begin = (cursor.module.prefix if cursor.module else "") + cursor.word
         print(f"rarename complete: no name begins with {begin!r}", file=sys.stderr)
     return 0

@@ -9,7 +9,7 @@ from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished import javascript, python
-from rarename.syntax.unfinished.mended import CALL, Later, Mended, Place, Scope
+from rarename.syntax.unfinished.mended import CALL, Later, Mended, Module, Place, Scope
 
 _SCOPED_ROLES = frozenset({Role.READ})
 """The roles in which a name must be one that is known at its place."""
@@ -43,10 +43,8 @@ class Cursor:
     """Whether nothing follows on the line but what closes brackets and statements: the name may become a call."""
     argument_names: frozenset[str] = frozenset()
     """The names by which an argument can be passed here, as in `f(name=…)`; empty where none begins."""
-    prefix: str | None = None
-    """The part of a dotted name before the word, as `os.` of `import os.‸`; None where no name has dots."""
-    modules: frozenset[str] | None = None
-    """All that can stand here, prefix included; None where that is not known."""
+    module: Module | None = None
+    """What is known of the module that is named here; None where no name has dots."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,36 @@ class _Way:
     in_scope: Callable[[Mended, Sequence[Role], int], Scope]
     reserved: Callable[[Role], frozenset[str]]
     """The words that cannot be a name in a role."""
+    argument_names: Callable[[Traversal, Sequence[Role], int], frozenset[str]] = lambda *_: frozenset()
+    """The names by which the argument at a node can be passed."""
+    module_at: Callable[[Traversal, int, Place], Module | None] = lambda *_: None
+    """The module that a node names."""
 
 
 _WAYS = {
-    language: _Way(
-        letter, way.COMMENT, way.Scan, way.STATEMENT_END, way.cut, way.names_bound_in, way.in_scope, way.reserved
-    )
-    for language, letter, way in (("python", r"\w", python), ("javascript", r"[\w$]", javascript))
+    "python": _Way(
+        letter=r"\w",
+        comment=python.COMMENT,
+        scan=python.Scan,
+        statement_end=python.STATEMENT_END,
+        cut=python.cut,
+        names_bound_in=python.names_bound_in,
+        in_scope=python.in_scope,
+        reserved=python.reserved,
+        argument_names=python.argument_names,
+        module_at=python.module_at,
+    ),
+    "javascript": _Way(
+        letter=r"[\w$]",
+        comment=javascript.COMMENT,
+        scan=javascript.Scan,
+        statement_end=javascript.STATEMENT_END,
+        cut=javascript.cut,
+        names_bound_in=javascript.names_bound_in,
+        in_scope=javascript.in_scope,
+        reserved=javascript.reserved,
+    ),
 }
-_IMPORT, _ALIAS, _FROM = "Import", "alias", "ImportFrom"
-"""The types of the nodes that name modules: `import a.b` is an Import with an alias, `from a.b import c` the last."""
 
 
 def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
@@ -105,7 +123,8 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     mended = _mended(place, scan, language, way)
     tree = mended.traversal
     roles = language.roles(tree)
-    node = _node_of(tree, place)
+    node = _node_of(tree, place, way)
+    module = way.module_at(tree, node, place)
     role, parent = roles[node], tree.parents[node]
     scope = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else Scope()
     rest = way.comment.sub("", re.split(language.line_break.decode(), place.after, maxsplit=1)[0])
@@ -122,9 +141,8 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
         is_scope_known=scope.is_known,
         reserved=way.reserved(role),
         is_open=not rest.strip(" \t\f\r)]},:;"),
-        argument_names=python.argument_names(tree, roles, node) if is_argument else frozenset(),
-        prefix=_prefix(tree, node, place),
-        modules=python.relative_modules(place.before, place.after) if tree.types[node] == _FROM else None,
+        argument_names=way.argument_names(tree, roles, node) if is_argument else frozenset(),
+        module=module,
     )
 
 
@@ -176,7 +194,7 @@ def _unused_name(text: str, word: str) -> str:
     return name
 
 
-def _node_of(traversal: Traversal, place: Place) -> int:
+def _node_of(traversal: Traversal, place: Place, way: _Way) -> int:
     """The node of the made-up name; it may be a part of the value, as in `import a.‸`."""
     values = traversal.values
     try:
@@ -184,14 +202,6 @@ def _node_of(traversal: Traversal, place: Place) -> int:
     except ValueError:
         pass
     for node, value in enumerate(values):
-        if value is not None and place.name in value and traversal.types[node] in (_ALIAS, _FROM):
+        if value is not None and place.name in value and way.module_at(traversal, node, place):
             return node
     raise place.nothing("the tree does not keep the name that stands at the cursor")
-
-
-def _prefix(traversal: Traversal, node: int, place: Place) -> str | None:
-    """What stands before the word in the name of a module; None if it is none."""
-    is_alias = traversal.types[node] == _ALIAS and traversal.types[traversal.parents[node]] == _IMPORT
-    if not is_alias and traversal.types[node] != _FROM:
-        return None
-    return (traversal.values[node] or "").partition(place.name)[0]

@@ -73,3 +73,13 @@ class Scope:
     """Those that need no binding: builtins and globals."""
     is_known: bool = False
     """Whether no other name can be meant; any may be once there is an `import *`."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """The name of a module in which the cursor stands."""
+
+    prefix: str
+    """What stands of it before the word, as `os.` of `import os.‸`."""
+    known: frozenset[str] | None = None
+    """All modules that can stand here, prefix included; None where that is not known."""
