@@ -101,6 +101,15 @@ def test_every_cell_has_its_command_and_cost(written):
     assert cells["rows"][0][5:] == [["training.epochs=0.36"], "5" * 64, 1000, 10.0]
 
 
+def test_what_an_experiment_changes_in_its_preset_is_told(results, tmp_path):
+    told = "rarename train misuse --set task.counts_uses=true --set training.epochs=0.36 --set task.max_nodes={}"
+    for number, strategy in enumerate(("ordered", "standard")):
+        results.add(strategy, 100, 0.3, commands=[told.format(100 + number)])
+    write_report(make_report(results.folder), tmp_path / "out")
+    text = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
+    assert "Besides the preset, all have `task.counts_uses=true`.\n" in text
+
+
 def test_scale_is_told_from_the_settings(written):
     text = (written / "results.md").read_text(encoding="utf-8")
     assert (

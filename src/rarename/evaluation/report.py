@@ -280,6 +280,8 @@ def _made_from(study: Study) -> str:
     minutes = sum(each.seconds for each in results) / 60
     parts.append(f"{minutes:,.0f} minutes of training in all")
     text = ", ".join(parts) + "."
+    if alike := [change for change in tables.changes(results[0]) if _is_shared(change, results)]:
+        text += f" Besides the preset, all have {quoted_names(alike)}."
     if study.usual:
         usual = ", ".join(f"`{key}={value}`" for key, value in study.usual.items())
         text += f" Where a strategy's name does not say otherwise: {usual}."
@@ -289,6 +291,11 @@ def _made_from(study: Study) -> str:
     elif without:
         text += f" Without scores by project, so left out of the tests: {quoted_names(without)}."
     return text
+
+
+def _is_shared(change: str, results: Sequence[Result]) -> bool:
+    """Whether all results were trained with a change of the preset, and it is one of what is learned, not how long."""
+    return not change.startswith("training.") and all(change in tables.changes(each) for each in results)
 
 
 def _shared_settings(study: Study) -> str:
