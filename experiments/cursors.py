@@ -6,7 +6,8 @@
 Every place is one at which a variable is read or an attribute is named; `--roles` chooses others: `chained` are
 attributes of what a call returns, `keywords` names of arguments at calls, `constants` `true`, `None` and the like.
 The text behind it is cut off, so it is unfinished, as it is in an editor. `--typed N` leaves the first N letters of
-the name standing.
+the name standing. `mrr_latest` is what an editor has without a model: of the names that the text has in the same way
+(variables in scope, attributes), the one that stood last comes first.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from rarename.assist import Completer
 from rarename.errors import RarenameError
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.source import is_name
+from rarename.syntax.unfinished import Cursor, at_cursor
 
 ROLES = {
     "reads": Role.READ,
@@ -97,15 +99,33 @@ def draw(folder: Path, language: Language, number: int, seed: int, kinds: list[s
 def ask(completer: Completer, place: dict[str, Any], typed: int) -> dict[str, Any]:
     """The rank of the name that stood there; 0 if it is not among the first."""
     word = place["name"][:typed]
+    row = {"typed": typed, "role": place["role"], "rank": 0, "latest": 0, "is_answered": False, "seconds": 0.0}
     began = time.perf_counter()
     try:
-        found = completer.complete(place["text"] + word, place["line"], len(place["before"]) + len(word) + 1, TOP)
+        cursor = at_cursor(
+            place["text"] + word, completer.language, place["line"], len(place["before"]) + len(word) + 1
+        )
+        found = [each.name for each in completer.at(cursor, TOP)]
     except RarenameError:
-        return {"typed": typed, "role": place["role"], "rank": 0, "is_answered": False, "seconds": 0.0}
-    names = [each.name for each in found]
-    rank = names.index(place["name"]) + 1 if place["name"] in names else 0
+        return row
     seconds = time.perf_counter() - began
-    return {"typed": typed, "role": place["role"], "rank": rank, "is_answered": True, "seconds": seconds}
+    ranks = {"rank": rank(place["name"], found), "latest": rank(place["name"], latest(cursor))}
+    return row | ranks | {"is_answered": True, "seconds": seconds}
+
+
+def rank(name: str, names: list[str]) -> int:
+    """From 1; 0 if it is not among the first."""
+    return names.index(name) + 1 if name in names[:TOP] else 0
+
+
+def latest(cursor: Cursor) -> list[str]:
+    """The names before the cursor that could stand there, the last one first."""
+    values = reversed(list(zip(cursor.traversal.values, cursor.roles, strict=True)))
+    names = dict.fromkeys(
+        name for name, role in values
+        if name and (name in cursor.in_scope if cursor.role is Role.READ else role is cursor.role)
+    )  # fmt: skip
+    return [name for name in (*names, *sorted(cursor.in_scope - names.keys())) if name.startswith(cursor.word)]
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -120,6 +140,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 "number": len(chosen),
                 "answered": sum(row["is_answered"] for row in chosen) / len(chosen),
                 "mrr": sum(1 / rank for rank in ranks if rank) / len(chosen),
+                "mrr_latest": sum(1 / row["latest"] for row in chosen if row["latest"]) / len(chosen),
                 "first": sum(rank == 1 for rank in ranks) / len(chosen),
                 "among_five": sum(0 < rank <= 5 for rank in ranks) / len(chosen),
                 "median_milliseconds": 1000 * statistics.median(row["seconds"] for row in chosen),
