@@ -407,13 +407,38 @@ def test_an_empty_folder_is_named(checker, tmp_path):
 def test_a_file_of_no_language_is_named(both, tmp_path):
     (tmp_path / "notes.md").write_text("# Notes")
     [entry] = check_files(both, tmp_path / "notes.md").skipped
-    assert entry.explanation == "unknown ending: none of .py, .pyw, .js, .mjs, .cjs, .jsx"
+    assert entry.explanation == (
+        "unknown ending: none of .py, .pyw, .js, .mjs, .cjs, .jsx; say --language to read it all the same"
+    )
 
 
 def test_a_file_of_another_language_than_the_model_is_named(checker, tmp_path):
     (tmp_path / "m.js").write_text("f(1);")
     [entry] = check_files(checker, tmp_path / "m.js").skipped
-    assert entry.explanation == "unknown ending: none of .py, .pyw"
+    assert entry.explanation == "unknown ending: none of .py, .pyw; say --language to read it all the same"
+
+
+@pytest.mark.parametrize(
+    ("first_line", "num_files"),
+    [
+        ("#!/usr/bin/env python3", 1),
+        ("#! /usr/local/bin/python3.11 -u", 1),
+        ("#!/opt/python/bin/perl", 0),  # a folder is no program
+        ("#!/usr/bin/env node", 0),  # the model is for Python
+        ("# python", 0),
+    ],
+)
+def test_a_script_may_name_its_language_in_its_first_line(checker, tmp_path, first_line, num_files):
+    (tmp_path / "script").write_text(f"{first_line}\n{AREA}", encoding="utf-8")
+    assert check_files(checker, tmp_path / "script").num_files == num_files
+    assert check_files(checker, tmp_path).num_files == 0  # folders give files by their endings
+
+
+def test_scripts_of_both_languages_side_by_side(both, tmp_path):
+    (tmp_path / "one").write_text(f"#!/usr/bin/env python3\n{AREA}", encoding="utf-8")
+    (tmp_path / "two").write_text("#!/usr/bin/env -S node --no-warnings\nfunction f(a, b) { return a + b; }\n")
+    report = check_files(both, tmp_path / "one", tmp_path / "two")
+    assert (report.num_files, report.num_functions, report.skipped) == (2, 2, [])
 
 
 def test_a_script_without_ending_is_of_the_language_that_is_asked_for(both, tmp_path):

@@ -36,8 +36,8 @@ class Files:
     """The source files under some paths, which may be files, folders, or `-` for standard input.
 
     Folders give the files of the languages, by their endings; links are not followed; hidden folders and those of
-    installed packages are left out. A language that the user asks for is the only one, and the one of every file that
-    is named, whatever its ending.
+    installed packages are left out. A file that is named may also tell its language in its first line, as scripts do.
+    A language that the user asks for is the only one, and the one of every file that is named, whatever its ending.
     """
 
     def __init__(
@@ -100,15 +100,18 @@ class Files:
         source = FolderSource(
             0, Origin(path, "folder" if is_folder else "file", shown), place, shown, suffixes, options
         )
-        if not is_folder and self._asked is None and not source.is_wanted(place.name):
-            self.skipped.append(Skipped(shown, None, "unknown ending", f"none of {', '.join(suffixes)}"))
+        is_named = is_folder or self._asked is not None or source.is_wanted(place.name)
+        if not is_named and _of_script(_beginning(place), self.languages) is None:
+            way_out = "say --language to read it all the same"
+            self.skipped.append(Skipped(shown, None, "unknown ending", f"none of {', '.join(suffixes)}; {way_out}"))
             return None
         return source
 
     def _as_file(self, document: Document) -> SourceFile:
         assert isinstance(document.content, bytes)  # only published records are trees already
         ending = PurePath(document.path).suffix.lower()
-        language = next((one for one in self.languages if ending in one.suffixes), self.languages[0])
+        by_ending = next((one for one in self.languages if ending in one.suffixes), None)
+        language = by_ending or _of_script(document.content, self.languages) or self.languages[0]
         return SourceFile(document.path.removeprefix("./"), language, document.content)
 
     def _read_stdin(self) -> SourceFile | Skipped:
@@ -124,6 +127,30 @@ class Files:
         if skip.reason in (SPECIAL_FILE, DUPLICATE_NAME):
             return skip.path.lower().endswith(tuple(e for language in self.languages for e in language.suffixes))
         return skip.reason != ARCHIVE_WITHIN
+
+
+def _beginning(path: Path) -> bytes:
+    """The first bytes of a file; none if it cannot be read, or is a pipe, which can be read but once."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(256)
+    except OSError:
+        return b""
+
+
+def _of_script(content: bytes, languages: Iterable[Language]) -> Language | None:
+    """The language of a script, by the program that its first line names.
+
+    >>> _of_script(b"#!/usr/bin/env python3.11 -u\\n", CHECKED).name
+    'python'
+    """
+    first = content.partition(b"\n")[0].decode("ascii", "replace")
+    if not first.startswith("#!"):
+        return None
+    programs = {PurePath(word).name.rstrip("0123456789.") for word in first.removeprefix("#!").split()}
+    return next((one for one in languages if programs & set(one.interpreters)), None)
 
 
 def _as_skipped(skip: Skip) -> Skipped:

@@ -53,6 +53,8 @@ class Language:
     """The type of the node that every tree of this language begins with."""
     line_break: bytes = rb"\r\n|\r|\n"
     """What ends a line where the parser counts lines: a regular expression."""
+    interpreters: tuple[str, ...] = ()
+    """The programs that run its scripts, as the first line of a script names them, without a version."""
     comments: tuple[str, ...] = ("#",)
     """What begins a comment."""
     around_names: tuple[tuple[str, ...], ...] = ()

@@ -14,6 +14,7 @@ from rarename.syntax.language import Language, RecordStyle
 JAVASCRIPT = Language(
     name="javascript",
     suffixes=(".js", ".mjs", ".cjs", ".jsx"),
+    interpreters=("node", "nodejs", "deno", "bun"),
     encoding=encoding,
     parse=parse,
     roles=roles,

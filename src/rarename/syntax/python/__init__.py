@@ -16,6 +16,7 @@ from rarename.syntax.python.roles import roles
 PYTHON = Language(
     name="python",
     suffixes=(".py", ".pyw"),
+    interpreters=("python",),
     encoding=encoding,
     parse=parse,
     roles=roles,
