@@ -415,7 +415,27 @@ def test_a_file_of_no_language_is_named(both, tmp_path):
 def test_a_file_of_another_language_than_the_model_is_named(checker, tmp_path):
     (tmp_path / "m.js").write_text("f(1);")
     [entry] = check_files(checker, tmp_path / "m.js").skipped
-    assert entry.explanation == "unknown ending: none of .py, .pyw; say --language to read it all the same"
+    assert entry.explanation == "another language: the model is for python"
+
+
+def test_a_pipe_is_no_file_that_could_be_read(checker, tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    [entry] = check_files(checker, tmp_path / "pipe.py").skipped
+    assert entry.explanation == "not a regular file: give it as standard input: -"
+
+
+def test_data_in_a_line_does_not_make_a_file_minified(checker, tmp_path):
+    (tmp_path / "picture.py").write_text(f'DATA = "{"iVBORw0KGgo/" * 1_000}"\n{AREA}', encoding="utf-8")
+    (tmp_path / "old.py").write_text("".join(f"def f{n}(a, b):\r    return a + b\r" for n in range(100)))
+    (tmp_path / "tight.py").write_text("x = 1; y = x + 1; " * 1_000)
+    report = check_files(checker, tmp_path)
+    assert report.num_functions == 1 + 100
+    assert [(entry.path, entry.reason) for entry in report.skipped] == [(str(tmp_path / "tight.py"), "minified")]
+
+
+def test_the_bound_is_told_though_nothing_could_be_read(model, tmp_path):
+    (tmp_path / "broken.py").write_text("def (")
+    assert check_files(Checker([model]), tmp_path).min_confidence == model.min_confidence > 0
 
 
 @pytest.mark.parametrize(

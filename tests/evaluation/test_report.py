@@ -71,6 +71,19 @@ def test_the_paper_stands_beside_ours_by_its_own_rule(written):
     assert table(written, "completion-python-best-accuracy")["rows"][0][3] == 59.71
 
 
+def test_a_group_without_misuses_has_no_accuracy(results, tmp_path):
+    results.add("ordered", 100, 0.4)
+    path = results.add("full", 0, 0.4)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["scores"]["by_rarity"]["one rare"] = {"joint_accuracy": 0.0, "num_buggy": 0}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    write_report(make_report(results.folder), tmp_path / "out")
+    row = table(tmp_path / "out", "misuse-python-rarity")["rows"][0]
+    assert row[:2] == [0, "full"]
+    assert row[3] is None
+    assert row[5] == [300, 0, 200]
+
+
 def test_rarity_alarms_and_differences(written):
     rarity = table(written, "misuse-python-rarity")
     assert rarity["rows"][0][-2:] == [[300, 300, 200], 0.25]

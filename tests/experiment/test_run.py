@@ -272,6 +272,38 @@ def test_a_truncated_file_says_so(setting, finished):
         train(setting, finished, resume=True)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_run_does_not_go_on_without_its_best_weights(setting, finished, is_there):
+    """They may stay the best, and all that is trained from here on would come to nothing."""
+    weights = finished / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-50])
+    if not is_there:
+        weights.unlink()
+    said = "damaged: " if is_there else "missing: "
+    with pytest.raises(RunError, match=rf"weights\.safetensors is {said}.* put back a copy of it"):
+        train(setting, finished, resume=True)
+
+
+def test_beginning_anew_is_told(setting, tmp_path, capfd):
+    assert main(command(setting, tmp_path / "new", "--resume", "--time-limit", "0")) == 0
+    assert f"rarename train: nothing is saved in {tmp_path / 'new'} to go on with; it begins anew\n" in (
+        capfd.readouterr().err
+    )
+    assert main(command(setting, tmp_path / "new", "--resume", "--time-limit", "0")) == 0
+    assert "begins anew" not in capfd.readouterr().err
+
+
+def test_misuse_has_no_pointer(setting, tmp_path, capfd):
+    assert main(command(setting, tmp_path / "run", "--pointer")) == 2
+    assert "rarename train: --pointer is for completion; misuse has nothing to copy\n" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("time", ["-1", "nan", "long"])
+def test_a_time_limit_is_a_time(setting, tmp_path, time):
+    with pytest.raises(SystemExit, match="2"):
+        main(command(setting, tmp_path / "run", f"--time-limit={time}"))
+
+
 def test_a_state_of_another_version_says_so(setting, finished):
     save_file({"other": torch.zeros(1)}, finished / "state.safetensors")
     with pytest.raises(
@@ -370,15 +402,15 @@ def test_a_corpus_with_nothing_to_measure_says_so_before_training(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("model.heads", 3, "a width of 64 cannot be divided among 3 heads"),
-        ("model.layers", 0, "layers is 0; it must be at least 1"),
+        ("model.heads", 3, "model: a width of 64 cannot be divided among 3 heads"),
+        ("model.layers", 0, "^model.layers is 0; it must be at least 1"),
         ("model.dropout", 1.0, "dropout is 1.0; it must be below 1"),
         ("training.epochs", float("nan"), "epochs is nan; it must be above 0"),
         ("training.learning_rate", -1.0, "learning_rate is -1.0; it must be at least 0"),
         ("training.batch_nodes", 0, "batch_nodes is 0; it must be at least 1"),
         ("encoding.vocabulary_size", -5, "vocabulary_size is -5; it must be at least 0"),
         ("task.dense_share", 5.0, "dense_share is 5.0; it must be above 0 and at most 1"),
-        ("seed", -1, "seed is -1; it must be at least 0"),
+        ("seed", -1, "^seed is -1; it must be at least 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(corpus_folder, name, value, message):

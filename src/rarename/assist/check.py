@@ -5,6 +5,7 @@ A text is parsed, its functions are cut out, and each becomes the tensors that i
 those of like length side by side.
 """
 
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,9 @@ POOL_NODES = 50_000
 
 BATCH_NODES = 2_000
 """So many nodes are looked at together, padding included."""
+
+_DATA = re.compile(r"[\w+/=\\-]{200,}", re.ASCII)
+"""A string of data, such as a picture: program text has blanks and signs."""
 
 TEXT = "<text>"
 """The path of a text that comes from no file."""
@@ -127,7 +131,7 @@ class Checker:
             num_files=num_files,
             num_functions=num_functions,
             num_silenced=len(found) - len(shown),
-            min_confidence=min(bounds, default=self._min_confidence or 0.0),
+            min_confidence=min(bounds or [self.min_confidence(language) for language in self.languages]),
             seconds=time.monotonic() - began,
         )
 
@@ -277,11 +281,17 @@ def _parse_file(file: SourceFile, number: int) -> _Parsed | Skipped:
     """A file's tree, or why it has none: the reasons for which a corpus leaves files out."""
     try:
         text = file.language.decode(file.content)
-        if is_minified(text):
+        if _is_minified(text, file.language):
             return Skipped(file.path, None, "minified")
         return _Parsed.of(text, file.language, file.path, number)
     except ParseError as error:
         return Skipped(file.path, error.line or None, error.reason, error.detail)
+
+
+def _is_minified(text: str, language: Language) -> bool:
+    """As corpora have it, but long pieces of data in a line do not count: the rest is there to be checked."""
+    lines = re.sub(language.line_break.decode(), "\n", text)
+    return is_minified(_DATA.sub("", lines))
 
 
 def _ask(model: Model, functions: Sequence[_Function]) -> Iterator[tuple[int, list[tuple[_Function, int, int, float]]]]:

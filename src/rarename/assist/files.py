@@ -100,12 +100,22 @@ class Files:
         source = FolderSource(
             0, Origin(path, "folder" if is_folder else "file", shown), place, shown, suffixes, options
         )
+        if not is_folder and not place.is_file():
+            self.skipped.append(Skipped(shown, None, SPECIAL_FILE, f"give it as standard input: {STDIN}"))
+            return None
         is_named = is_folder or self._asked is not None or source.is_wanted(place.name)
         if not is_named and _of_script(_beginning(place), self.languages) is None:
-            way_out = "say --language to read it all the same"
-            self.skipped.append(Skipped(shown, None, "unknown ending", f"none of {', '.join(suffixes)}; {way_out}"))
+            self.skipped.append(self._of_no_language(shown, place.suffix.lower()))
             return None
         return source
+
+    def _of_no_language(self, shown: str, ending: str) -> Skipped:
+        """Why a file that was named is not one of those to check."""
+        if any(ending in language.suffixes for language in CHECKED):
+            names = " and ".join(language.name for language in self.languages)
+            return Skipped(shown, None, "another language", f"the model is for {names}")
+        endings = ", ".join(ending for language in self.languages for ending in language.suffixes)
+        return Skipped(shown, None, "unknown ending", f"none of {endings}; say --language to read it all the same")
 
     def _as_file(self, document: Document) -> SourceFile:
         assert isinstance(document.content, bytes)  # only published records are trees already

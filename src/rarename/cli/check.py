@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="RUN",
-        help="a folder made by `rarename train`; more than once for more languages (default: the models inside the "
-        "package)",
+        help="a folder made by `rarename train misuse`; more than once for more languages (default: the models inside "
+        "the package)",
     )
     parser.add_argument(
         "--language",

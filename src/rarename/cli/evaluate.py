@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
     parser.add_argument("--corpus", metavar="CORPUS", help="another corpus of the same language")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="tables, or one object with all")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -73,8 +73,8 @@ def describe(scores: dict[str, Any]) -> str:
 
 def _describe_completion(scores: dict[str, Any]) -> str:
     def row(name: str, group: dict[str, float], suffix: str = "") -> str:
-        cells = [f"{100 * group[key + suffix]:.1f}" for key in ("mrr", "accuracy")]
-        return _row(name, [*cells, f"{group['num' + suffix]:,}"])
+        number = int(group["num" + suffix])
+        return _row(name, [*(_percent(group[key + suffix], number) for key in ("mrr", "accuracy")), f"{number:,}"])
 
     lines = [_row("", ["MRR", "accuracy", "number"])]
     lines += [row("values", scores, "_values"), row("types", scores, "_types"), ""]
@@ -89,8 +89,14 @@ def _describe_completion(scores: dict[str, Any]) -> str:
 
 
 def _scores(name: str, group: dict[str, float]) -> str:
-    accuracies = [f"{100 * group[key]:.1f}" if key in group else "" for key in COLUMNS.values()]
+    counted = {key: "num_clean" if key == "no_bug_accuracy" else "num_buggy" for key in COLUMNS.values()}
+    accuracies = [_percent(group[key], group[number]) if key in group else "" for key, number in counted.items()]
     return _row(name, [*accuracies, *(f"{group[key]:,}" if key in group else "" for key in ("num_clean", "num_buggy"))])
+
+
+def _percent(share: float, number: float) -> str:
+    """A share of so many; of none there is no share."""
+    return f"{100 * share:.1f}" if number else "–"
 
 
 def _row(name: str, cells: list[str]) -> str:

@@ -67,6 +67,13 @@ def write(text: str, encoding: str = "utf-8") -> None:
     sys.stdout.buffer.flush()
 
 
+def minutes(text: str) -> float:
+    """How long, for argparse."""
+    if not (number := float(text)) >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no time; expected 0 or more")
+    return number
+
+
 def positive(text: str) -> int:
     """A whole number from 1 on, for argparse."""
     if (number := int(text)) < 1:

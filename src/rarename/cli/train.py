@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.reading import positive, write
+from rarename.cli.reading import minutes, positive, write
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
     parser.add_argument("--run", required=True, type=Path, metavar="RUN", help="the folder to make")
     parser.add_argument(
-        "--preset", default="small", choices=("paper", "small", "check", "complete", "tiny"), help="default: small"
+        "--preset",
+        default="small",
+        choices=("paper", "small", "check", "complete", "tiny"),
+        help="how large, and how it is trained; check is of misuse, complete of completion (default: small)",
     )
     parser.add_argument("--strategy", choices=STRATEGIES, help="default: ordered")
     parser.add_argument("--vocabulary-size", type=int, metavar="N", help="default: 1000")
@@ -60,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, for example model.layers=2"
     )
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
-    parser.add_argument("--time-limit", type=float, metavar="MINUTES", help="stop after so long; --resume goes on")
+    parser.add_argument("--time-limit", type=minutes, metavar="MINUTES", help="stop after so long; --resume goes on")
     parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
     parser.add_argument("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="how progress is told; json is one object a line"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from rarename.experiment import tensorboard
     from rarename.experiment.run import train
-    from rarename.training.loop import Outcome
+    from rarename.training.loop import STATE, Outcome
     from rarename.training.processes import started
 
     if arguments.threads:
@@ -90,6 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
         def tell(told: dict[str, Any]) -> None:
             for each in tells:
                 each(told)
+
+        if arguments.resume and processes.is_first and not (arguments.run / STATE).exists():
+            print(f"rarename train: nothing is saved in {arguments.run} to go on with; it begins anew", file=sys.stderr)
 
         try:
             outcome = train(
@@ -129,6 +137,8 @@ def _experiment(arguments: argparse.Namespace) -> "Experiment":
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     from rarename.experiment.experiment import read_settings
 
+    if arguments.pointer and arguments.task != "completion":
+        raise UsageError(f"--pointer is for completion; {arguments.task} has nothing to copy")
     settings = read_settings(arguments.config) if arguments.config else {}
     for key in ("version", "corpus", "corpus_digest"):
         settings.pop(key, None)

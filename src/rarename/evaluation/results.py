@@ -56,8 +56,12 @@ class Result:
         return recipe if isinstance(recipe, int) else 0
 
     def score(self, *keys: str) -> float | None:
-        """A number of the scores, by its path: `score("by_rarity", "both rare", "joint_accuracy")`."""
-        return number_at(self.scores, *keys)
+        """A number of the scores, by its path: `score("by_rarity", "both rare", "joint_accuracy")`.
+
+        A group without misuses has no accuracy.
+        """
+        is_of_none = keys[-1].startswith("joint") and number_at(self.scores, *keys[:-1], "num_buggy") == 0
+        return None if is_of_none else number_at(self.scores, *keys)
 
 
 @dataclass(frozen=True, order=True)

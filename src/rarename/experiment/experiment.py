@@ -246,7 +246,9 @@ def _from_flat(kind: Any, settings: dict[str, Any], prefix: str) -> Any:
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{prefix or 'experiment'}: {error}") from error
+        is_of_setting = str(error).partition(" ")[0] in known
+        where = prefix if is_of_setting else f"{prefix.rstrip('.') or 'experiment'}: "
+        raise UsageError(f"{where}{error}") from error
 
 
 def _checked(value: Any, kind: Any, name: str) -> Any:

@@ -311,6 +311,8 @@ class Trainer:
                     f"{path} does not fit this version of rarename or the run's settings ({error}); go on with the "
                     "version that began the run, or begin it anew in another folder"
                 ) from error
+            if self.position.best >= 0 or (self.folder / WEIGHTS).exists():
+                read_tensors(self.folder / WEIGHTS)  # they may stay the best: better to know now that they are damaged
         if self.processes.is_first:
             self._forget_later_metrics()
 
