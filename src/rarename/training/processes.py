@@ -4,6 +4,7 @@ Each takes a share of every batch, and all take the same step. What must be deci
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,7 +104,11 @@ def started() -> Iterator[Processes]:
         distributed.barrier()  # leave together: who goes first closes a connection that others may still listen to
     finally:
         distributed.destroy_process_group()
+        time.sleep(LETTING_GO)
 
+
+LETTING_GO = 0.5
+"""Seconds for gloo's threads to let go of what they have sent: one that still does so when Python ends aborts it."""
 
 _VARIABLES = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 
