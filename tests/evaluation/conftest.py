@@ -49,6 +49,12 @@ def completion_scores(mrr: float) -> dict:
         "by_kind": {
             kind: {"mrr": mrr, "accuracy": mrr - 0.1, "num": 700} for kind in ("names", "reads", "attributes", "others")
         },
+        "by_rarity": {
+            "frequent, again": {"mrr": mrr + 0.1, "accuracy": mrr, "num": 2000},
+            "rare, again": {"mrr": mrr, "accuracy": mrr - 0.05, "num": 1500},
+            "frequent, first": {"mrr": mrr - 0.1, "accuracy": mrr - 0.2, "num": 500},
+            "rare, first": {"mrr": 0.0, "accuracy": 0.0, "num": 1000},
+        },
         "by_project": {
             name: {"mrr_values": mrr, "num_values": 500, "mrr_types": mrr + 0.2, "num_types": 900} for name in PROJECTS
         },

@@ -69,6 +69,9 @@ def test_the_paper_stands_beside_ours_by_its_own_rule(written):
     assert dict(zip(values["columns"], values["rows"][0], strict=True))["paper: standard + pointer"] == 62.38
     assert table(written, "completion-python-placeholders")["rows"][0][0] == 500
     assert table(written, "completion-python-best-accuracy")["rows"][0][3] == 59.71
+    by_rarity = table(written, "completion-python-rarity")
+    assert by_rarity["columns"][2:4] == ["rare, again: MRR", "rare, again: accuracy"]
+    assert [0.5, 0.45] in [[cell["mean"] for cell in row[2:4]] for row in by_rarity["rows"]]
 
 
 def test_a_group_without_misuses_has_no_accuracy(results, tmp_path):

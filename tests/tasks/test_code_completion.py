@@ -181,6 +181,25 @@ def test_scores_by_kind_and_by_project():
     assert details["by_project"]["second"]["num_values"] == 3
 
 
+def test_scores_by_rarity():
+    """Whether the vocabulary lacks the value, and whether the window has it before: here one of each, all told."""
+    batch = batch_of(snippet(0, 7, 7, 0, 1))
+    best = [["VAR1"], ["VAR1"], ["read", "self"], ["data"]]
+    counts = Counts(["a"])
+    counts.add(answer_that_ranks(batch, *([value_of(name) for name in names] for names in best)), batch)
+    assert counts.details()["by_rarity"] == {
+        "frequent, again": {"mrr": 0.5, "accuracy": 0.0, "num": 1},
+        "rare, again": {"mrr": 1.0, "accuracy": 1.0, "num": 1},
+        "frequent, first": {"mrr": 1.0, "accuracy": 1.0, "num": 1},
+        "rare, first": {"mrr": 0.0, "accuracy": 0.0, "num": 1},
+    }
+
+
+def test_what_is_rare_does_not_depend_on_the_strategy():
+    rare = [batch_of(snippet(0, 7, EMPTY, 7), strategy=strategy).is_rare[0] for strategy in ("standard", "ordered")]
+    assert [row.tolist() for row in rare] == [[False, True, False, True]] * 2
+
+
 def test_of_equal_scores_the_first_is_first():
     assert scoring.ranks(torch.zeros(1, 5), torch.tensor([3])).tolist() == [4]
 

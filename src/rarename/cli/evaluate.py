@@ -81,6 +81,9 @@ def _describe_completion(scores: dict[str, Any]) -> str:
     lines += [row(name, group) for name, group in scores["by_kind"].items()]
     lines.append("by what the value is; names are reads, attributes, parameters, writes and others that somebody chose")
     lines.append("")
+    lines += [row(name, group) for name, group in scores["by_rarity"].items()]
+    lines.append("by whether the vocabulary lacks the value, and whether it stands in the window before")
+    lines.append("")
     lines.append(
         f"{100 * scores['possible_values']:.1f} % of the values can be told at all: a rare value without a "
         "placeholder, and the first occurrence of a placeholder, count as wrong"

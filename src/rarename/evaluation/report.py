@@ -263,6 +263,7 @@ def _completion(study: Study) -> list[Block]:
             tables.by_kind(study, "mrr", "MRR of values by kind of node"),
             Details("Accuracy by kind of node", [accuracy]) if accuracy else None,
         ),
+        *_section("Values by rarity", f"{anchor}-rarity", tables.values_by_rarity(study)),
     ]
 
 

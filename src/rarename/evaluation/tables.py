@@ -190,6 +190,20 @@ def by_kind(study: Study, score: str, title: str) -> Table | None:
     )
 
 
+def values_by_rarity(study: Study) -> Table | None:
+    """Completion of values by whether the vocabulary lacks them and whether the window has them before."""
+    groups = ("rare, again", "frequent, again", "frequent, first")
+    scores = {"MRR": "mrr", "accuracy": "accuracy"}
+    return of_cells(
+        study,
+        "rarity",
+        "Values by rarity",
+        {f"{group}: {head}": ("by_rarity", group, key) for group in groups for head, key in scores.items()},
+        "Rare: outside the vocabulary. Again: the window has the value before. A rare value at its first place in the "
+        "window cannot be told by any of them.",
+    )
+
+
 def best_accuracy(study: Study, paper: PaperStudy | None) -> Table | None:
     """Accuracy of values, of the size of each series that has the best MRR, as the paper gives it."""
     rows = []

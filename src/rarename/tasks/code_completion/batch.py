@@ -28,6 +28,7 @@ class Batch:
     is_target: Tensor  # (B, L), the nodes whose type is asked for
     has_value: Tensor  # (B, L), the nodes that have a value: of the targets, those whose value is asked for
     is_known: Tensor  # (B, L), the values that can be generated: neither UNK nor a placeholder's first occurrence
+    is_rare: Tensor  # (B, L), the values that the vocabulary lacks
     roles: Tensor  # (B, L)
     projects: Tensor  # (B,)
 
@@ -62,7 +63,7 @@ class Collator:
         values = self.encoding.encode_ranks(ranks, roles, seeds, surplus)
         first = first_places(ranks)
         is_first = first == np.arange(shape[1])
-        is_new_placeholder = (values >= self.encoding.first_placeholder) & is_first
+        is_placeholder = values >= self.encoding.first_placeholder
         is_node = types != Special.PAD
         return Batch(
             types=torch.from_numpy(types),
@@ -72,7 +73,8 @@ class Collator:
             first=torch.from_numpy(first),
             is_target=torch.from_numpy(is_target),
             has_value=torch.from_numpy(is_node & (values != Special.EMPTY)),
-            is_known=torch.from_numpy((values != Special.UNK) & ~is_new_placeholder),
+            is_known=torch.from_numpy((values != Special.UNK) & ~(is_placeholder & is_first)),
+            is_rare=torch.from_numpy((values == Special.UNK) | is_placeholder),
             roles=torch.from_numpy(roles),
             projects=torch.tensor([snippet.project for snippet in snippets]),
         )

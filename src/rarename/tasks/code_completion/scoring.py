@@ -44,6 +44,10 @@ KINDS: dict[str, frozenset[Role]] = {
 }
 """Groups of values that are told apart. `names` are all that somebody chose, the next four and others."""
 
+RARITIES = ("frequent, again", "rare, again", "frequent, first", "rare, first")
+"""Groups of values by whether the vocabulary lacks them, and whether the window has them before. A rare value at its
+first place scores 0 whatever the model."""
+
 PORTION = 1 << 24
 """Logits that are held at once."""
 
@@ -146,6 +150,7 @@ class Counts:
         self._add(
             rank=value_ranks(answer, rows, places, batch),
             role=batch.roles[rows, places],
+            rarity=(batch.is_rare + 2 * ~_stands_before(batch))[rows, places],
             project=batch.projects[rows],
         )
 
@@ -158,8 +163,9 @@ class Counts:
         return _scores(self._column("rank"), self._column("type_rank"))
 
     def details(self) -> dict[str, Any]:
-        """The scores of values by kind of node, all by project, and the share of values that can be told at all."""
+        """The scores of values by kind of node and by rarity, all by project, and the share that can be told at all."""
         found, role, project = self._column("rank"), self._column("role"), self._column("project")
+        rarity = self._column("rarity")
         of_types, project_of_type = self._column("type_rank"), self._column("project_of_type")
         by_kind = {name: _of_ranks(found[np.isin(role, [int(one) for one in roles])]) for name, roles in KINDS.items()}
         by_project = {
@@ -169,6 +175,7 @@ class Counts:
         return {
             "possible_values": float((found > 0).mean()) if len(found) else 0.0,
             "by_kind": by_kind,
+            "by_rarity": {name: _of_ranks(found[rarity == number]) for number, name in enumerate(RARITIES)},
             "by_project": {name: scores for name, scores in sorted(by_project.items()) if scores["num_values"]},
         }
 
