@@ -543,6 +543,23 @@ def test_no_name_in_javascript(text: str, where: str) -> None:
         look(text, JAVASCRIPT)
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        *((PYTHON, text) for text in ("load(path)‸", "rows[0]‸", "x = {}‸", "x = 'a'‸", "x = rows[0]na‸")),
+        *((JAVASCRIPT, text) for text in ("rows[0]‸", "x = 'a'‸", "x = `a`‸", '<p title="a"‸')),
+    ],
+)
+def test_no_name_right_behind_what_is_closed(language: Language, text: str) -> None:
+    with pytest.raises(ParseError, match=r"no name to complete: no name can follow . without a blank$"):
+        look(text, language)
+
+
+def test_names_behind_what_a_statement_may_follow() -> None:
+    for text in ("if (found)‸", "{}‸", "while (found)na‸"):
+        assert look(text, JAVASCRIPT).role == Role.READ
+
+
 def test_names_that_the_tree_does_not_keep() -> None:
     for text in ("x = function ‸", "a: for (;;) break ‸"):
         with pytest.raises(ParseError, match="the tree does not keep the name that stands at the cursor"):

@@ -53,6 +53,8 @@ class _Way:
 
     letter: str
     """A character of a name: a regular expression."""
+    closing: tuple[str, ...]
+    """Characters that no name can follow without a blank."""
     comment: re.Pattern[str]
     """A comment, or what one line has of it."""
     scan: Callable[[str], Any]
@@ -73,6 +75,7 @@ class _Way:
 _WAYS = {
     "python": _Way(
         letter=r"\w",
+        closing=(")", "]", "}", '"', "'"),
         comment=python.COMMENT,
         scan=python.Scan,
         statement_end=python.STATEMENT_END,
@@ -85,6 +88,7 @@ _WAYS = {
     ),
     "javascript": _Way(
         letter=r"[\w$]",
+        closing=("]", '"', "'", "`"),  # behind `)` a statement may begin: `if (found) return`
         comment=javascript.COMMENT,
         scan=javascript.Scan,
         statement_end=javascript.STATEMENT_END,
@@ -102,7 +106,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     The line counts from 1, the column too, in characters: the cursor stands before that character. The text may be
     unfinished and broken, before the cursor and behind it. What follows the cursor only helps to tell the shape of
     the tree; cut it away to be sure that nothing is known of it. Raises UsageError for a place outside the text
-    and ParseError where no name can stand: in a string, a comment or a number.
+    and ParseError where no name can stand: in a string, a comment or a number, or right behind a closing bracket.
 
     >>> from rarename.syntax import PYTHON
     >>> cursor = at_cursor("def area(width, height):\\n    return width * he", PYTHON, 2, 22)
@@ -120,6 +124,8 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     scan = way.scan(place.before)
     if scan.enclosing:
         raise place.nothing(f"the cursor stands in {scan.enclosing}")
+    if place.before.endswith(way.closing):
+        raise place.nothing(f"no name can follow {place.before[-1]} without a blank")
     mended = _mended(place, scan, language, way)
     tree = mended.traversal
     roles = language.roles(tree)
