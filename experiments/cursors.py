@@ -1,13 +1,14 @@
 """How good completion is at real cursors: names of real files are cut away, with all that follows, and asked for.
 
     python experiments/cursors.py FOLDER --language python [--model RUN] [--places 1000] [--typed 0 1 2]
-                                  [--roles reads attributes]
+                                  [--roles reads attributes] [--keep]
 
 Every place is one at which a variable is read or an attribute is named; `--roles` chooses others: `chained` are
 attributes of what a call returns, `keywords` names of arguments at calls, `constants` `true`, `None` and the like.
-The text behind it is cut off, so it is unfinished, as it is in an editor. `--typed N` leaves the first N letters of
-the name standing. `mrr_latest` is what an editor has without a model: of the names that the text has in the same way
-(variables in scope, attributes), the one that stood last comes first.
+The text behind it is cut off, so it is unfinished, as it is in an editor; with `--keep` only the name is. `--typed N`
+leaves the first N letters of the name standing. `elements` are variables in the element of a comprehension, `formats`
+those in an f-string or a template. `mrr_latest` is what an editor has without a model: of the names that the text has
+in the same way (variables in scope, attributes), the one that stood last comes first.
 """
 
 import argparse
@@ -30,9 +31,15 @@ from rarename.syntax.unfinished import Cursor, at_cursor
 ROLES = {
     "reads": Role.READ,
     "attributes": Role.ATTRIBUTE,
+    "elements": Role.READ,
+    "formats": Role.READ,
     "chained": Role.ATTRIBUTE,
     "keywords": Role.KEYWORD,
     "constants": Role.CONSTANT,
+}
+AROUND = {
+    "elements": {"ListComp", "SetComp", "DictComp", "GeneratorExp"},
+    "formats": {"FormattedValue", "TemplateLiteral"},
 }
 TOP = 10
 
@@ -45,23 +52,36 @@ def main() -> None:
     parser.add_argument("--places", type=int, default=1_000)
     parser.add_argument("--typed", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--roles", nargs="+", choices=ROLES, default=["reads", "attributes"])
+    parser.add_argument("--keep", action="store_true", help="keep what follows the name")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     completer = Completer.load(arguments.language, arguments.model)
     language = language_named(arguments.language)
-    places = draw(arguments.folder, language, arguments.places, arguments.seed, arguments.roles)
+    places = draw(arguments.folder, language, arguments.places, arguments.seed, arguments.roles, arguments.keep)
     rows = [ask(completer, place, typed) for typed in arguments.typed for place in places]
     print(json.dumps(summary(rows), indent=1))
 
 
 def is_of(kind: str, tree: Traversal, node: int, role: Role, language: Language) -> bool:
     """Whether a node has a role, and if it is to be chained, stands behind a call."""
-    call = language.around_names[0][0]
-    return role == ROLES[kind] and (kind != "chained" or tree.types[tree.parents[node] + 1] == call)
+    if role != ROLES[kind]:
+        return False
+    if kind == "chained":
+        return tree.types[tree.parents[node] + 1] == language.around_names[0][0]
+    if kind in AROUND:
+        child = node
+        while (parent := tree.parents[child]) >= 0 and tree.types[child] != "comprehension":
+            if tree.types[parent] in AROUND[kind]:
+                return tree.types[child] != "comprehension"
+            child = parent
+        return False
+    return True
 
 
-def draw(folder: Path, language: Language, number: int, seed: int, kinds: list[str]) -> list[dict[str, Any]]:
+def draw(
+    folder: Path, language: Language, number: int, seed: int, kinds: list[str], is_kept: bool
+) -> list[dict[str, Any]]:
     """Places in the files of a folder, each file as often as any other."""
     generator = random.Random(seed)
     paths = sorted(path for ending in language.suffixes for path in folder.rglob(f"*{ending}"))
@@ -92,7 +112,8 @@ def draw(folder: Path, language: Language, number: int, seed: int, kinds: list[s
         name = str(tree.values[node])
         if lines[line - 1][len(before) :].startswith(name):  # not inside a string, not spelt otherwise
             start = "\n".join([*lines[: line - 1], before])
-            found.append({"text": start, "line": line, "before": before, "name": name, "role": kind})
+            rest = "\n".join([lines[line - 1][len(before) + len(name) :], *lines[line:]]) if is_kept else ""
+            found.append({"text": start, "rest": rest, "line": line, "before": before, "name": name, "role": kind})
     return found
 
 
@@ -103,7 +124,10 @@ def ask(completer: Completer, place: dict[str, Any], typed: int) -> dict[str, An
     began = time.perf_counter()
     try:
         cursor = at_cursor(
-            place["text"] + word, completer.language, place["line"], len(place["before"]) + len(word) + 1
+            place["text"] + word + place["rest"],
+            completer.language,
+            place["line"],
+            len(place["before"]) + len(word) + 1,
         )
         found = [each.name for each in completer.at(cursor, TOP)]
     except RarenameError:

@@ -124,6 +124,37 @@ def test_an_argument_may_be_passed_by_its_name(completer):
     assert (suggestion.name, suggestion.is_in_scope) == ("second_folder", False)
 
 
+def test_which_suggestions_name_an_argument(completer):
+    text = "def travel(zebra_file, speed_limit): pass\n" + "x = 1\n" * 300 + "own_value = 2\ntravel(1, {})"
+    line = text.count("\n") + 1
+    found = {each.name: each for each in completer.complete(text.format(""), line, 11, top=10_000)}
+    assert found["speed_limit"].is_argument  # though the window does not show the function
+    assert not found["own_value"].is_argument
+    found = completer.complete(text.format("speed_limit=3, "), line, 26, top=10_000)
+    assert all(each.is_argument for each in found)
+    assert {"zebra_file"} <= set(names(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("self.far_attribute = 1\n{}self.far_‸", "far_attribute"),
+        ("far_total = 1\n{}far_‸ += 1", "far_total"),
+        ("far_total = 1\n{}def f():\n    global far_‸", "far_total"),
+        ("f(far_option=1)\n{}g(a=1, far_‸", "far_option"),
+    ],
+)
+def test_names_outside_of_the_window_are_suggested_in_every_role(completer, text, name):
+    before = text.format("x = 1\n" * 300).split("‸")[0]
+    line, column = before.count("\n") + 1, len(before.split("\n")[-1]) + 1
+    assert names(completer.complete(before, line, column)) == [name]
+
+
+def test_a_variable_of_a_comprehension_is_likely_in_its_element(completer):
+    found = completer.complete("print([ for zebra in open(path)])", 1, 8)
+    assert found[0].probability == max(each.probability for each in found if each.name == "zebra")
+
+
 def test_a_module_is_completed_behind_its_package(completer):
     text = "import zoo.lion.cub\nimport zoo.zebra\nimport zoo"
     assert set(names(completer.complete(text + ".", 3, 12))) == {"lion", "zebra"}

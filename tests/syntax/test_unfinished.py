@@ -158,7 +158,6 @@ PYTHON_CASES = {
     "x = f(a +\ny, ‸": "BinOpAdd NameLoad:a NameLoad:y > NameLoad",
     # Statements that cannot be closed: what can be read of them is.
     "print a, b.‸": "NameLoad:a AttributeLoad NameLoad:b > attr",
-    "for x i‸": "Module Expr > NameLoad",
     "a <> b.‸": "Module Expr AttributeLoad NameLoad:b > attr",
     # Text behind the cursor tells the shape of the tree.
     "a.‸b.c = 1\n": "AttributeStore AttributeLoad NameLoad:a > attr",
@@ -308,6 +307,9 @@ PYTHON_SCOPES = [
     Scope("import os.path\nimport a.b as c\nfrom d import e\n‸", "os c e print", "a b d path"),
     Scope("x = ‸", "", "x"),
     Scope("f = lambda: ‸", "f"),
+    Scope("class A:\n  a = 1\n  b = [c for c in ‸]", "a", "b c"),
+    Scope("class A:\n  a = 1\n  b = [c for c in d for e in ‸]", "c d", "a b e"),
+    Scope("class A:\n  a = 1\n  b = [‸ for c in d]", "c d", "a b"),
     Scope("def f(a, *b, c=1, **d):\n  ‸", "a b c d f"),
     Scope("def f(a, b=‸", "", "a b f"),
     Scope("def f(a):\n  b = 1\n  def g(c):\n    ‸", "a b c f g"),
@@ -476,6 +478,8 @@ def test_relative_modules_are_those_that_the_text_has() -> None:
         ("def f(a, *b, c, **d): pass\nf(‸", "encoding a c"),
         ("class A:\n  def f(self, a): pass\nx.f(‸", "encoding a"),
         ("class A:\n  def __init__(self, a): pass\nA(‸", "encoding a"),
+        ("f(b=1, ‸", "encoding"),
+        ("def f(a, b): pass\nf(b=1, ‸=2)", "encoding a"),
     ],
 )
 def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
@@ -484,9 +488,7 @@ def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
     assert not {"self", "b", "d"} & found
 
 
-@pytest.mark.parametrize(
-    "text", ["‸", "x = ‸", "‸(a)", "f(*‸", "f(**‸", "f(a + ‸", "f(a=‸", "(a, ‸", "[‸", "f(x[‸", "f(a=1, ‸"]
-)
+@pytest.mark.parametrize("text", ["‸", "x = ‸", "‸(a)", "f(*‸", "f(**‸", "f(a + ‸", "f(a=‸", "(a, ‸", "[‸", "f(x[‸"])
 def test_nothing_else_is_passed_by_name(text: str) -> None:
     assert not look(text, PYTHON).argument_names
 
@@ -495,12 +497,56 @@ def test_arguments_of_javascript_have_no_names() -> None:
     assert not look("f(a, ‸", JAVASCRIPT).argument_names
 
 
-def test_a_comment_behind_the_cursor_leaves_the_name_open() -> None:
-    texts = ("x = ‸", "f(‸)", "f(‸)  # why", "x = ‸  # why + not")
+def test_a_name_is_open_until_it_is_called_has_an_attribute_or_is_assigned_to() -> None:
+    texts = ("x = ‸", "f(‸)  # why", "x = ‸ + 1", "x = f'{‸}'", "x = [‸ for y in z]", "f(‸, 1)", "x = ‸ == 1")
     assert all(look(text, PYTHON).is_open for text in texts)
-    assert not look("x = ‸ + 1  # why", PYTHON).is_open
-    assert all(look(text, JAVASCRIPT).is_open for text in ("f(‸);  // why", "f(‸) /* why */;", "f(‸) /* why\n*/"))
-    assert not look("x = ‸ /* why */ + 1", JAVASCRIPT).is_open
+    assert not any(look(text, PYTHON).is_open for text in ("x = ‸(1)", "x = ‸.y", "x = ‸[0]", "‸ = 1"))
+    texts = ("f(‸) /* why */;", "x = `${‸}`", "<a b={‸} />", "x = ‸ ?? 1", "‸ => 1")
+    assert all(look(text, JAVASCRIPT).is_open for text in texts)
+    assert not any(look(text, JAVASCRIPT).is_open for text in ("x = ‸?.y", "x = ‸`y`", "x = ‸ (1)", "‸ = 1"))
+
+
+def test_names_that_the_text_has_in_a_like_role() -> None:
+    text = "class A:\n  def run(self, speed):\n    self.gear = speed\n    total = 0\n"
+    assert look(f"{text}    self.‸", PYTHON).alike == {"run", "gear"}
+    assert look(f"{text}    ‸ += 1", PYTHON).alike >= {"total", "speed", "self"}
+    assert look(f"{text}    f(x=1, ‸", PYTHON).alike == {"x", "self", "speed"}
+    assert not look(f"{text}    x = ‸", PYTHON).alike  # scope says all
+
+
+def test_the_key_of_an_object_may_be_a_variable() -> None:
+    cursor = look("function load() {}\nmodule.exports = { lo‸ }", JAVASCRIPT)
+    assert cursor.role == Role.ATTRIBUTE
+    assert "load" in cursor.in_scope
+    assert not cursor.is_scope_known
+    assert not look("function load() {}\nmodule.exports = { lo‸: 1 }", JAVASCRIPT).in_scope
+    assert not look("function load() {}\nconst { lo‸ } = a", JAVASCRIPT).in_scope
+
+
+def test_private_names() -> None:
+    text = "class A { #count = 1; size = 2; f() { this.‸ } }"
+    public, private = look(text, JAVASCRIPT), look(text.replace("this.", "this.#"), JAVASCRIPT)
+    assert "count" in public.reserved
+    assert "size" not in public.reserved
+    assert (private.in_scope, private.is_scope_known) == ({"count"}, True)
+    assert "count" not in private.reserved
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x = [‸ for y in z]", "y"),
+        ("x = {‸: 1 for y, w in z}", "w y"),
+        ("x = [y + ‸ for y in z]", ""),
+        ("x = [y for y in ‸]", ""),
+        ("x = [y for y in z if ‸]", ""),
+        ("x = [[‸ for y in w] for w in z]", "w y"),
+        ("x = [lambda: ‸ for y in z]", ""),
+        ("x = ‸", ""),
+    ],
+)
+def test_variables_of_comprehensions_are_expected_in_their_element(text: str, names: str) -> None:
+    assert look(text, PYTHON).expected == set(names.split())
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -516,6 +562,8 @@ def test_a_comment_behind_the_cursor_leaves_the_name_open() -> None:
         ("1‸", "a number"),
         ("x = 0x1‸f", "a number"),
         ("x = 1.‸", "a number"),
+        ("f'{x:‸}'", "a string"),
+        ("f'{x:‸", "a string"),
     ],
 )
 def test_no_name_in_python(text: str, where: str) -> None:
@@ -546,18 +594,28 @@ def test_no_name_in_javascript(text: str, where: str) -> None:
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        *((PYTHON, text) for text in ("load(path)‸", "rows[0]‸", "x = {}‸", "x = 'a'‸", "x = rows[0]na‸")),
-        *((JAVASCRIPT, text) for text in ("rows[0]‸", "x = 'a'‸", "x = `a`‸", '<p title="a"‸')),
+        *((PYTHON, text) for text in ("load(path)‸", "rows[0]‸", "x = {}‸", "x = 'a'‸", "x = rows[0]na‸", "f'{a}'‸")),
+        *((PYTHON, text) for text in ("for row i‸", "x = load ‸", "import os a‸", "f(1 ‸)", "x = None ‸", "f'{a ‸}'")),
+        *(
+            (JAVASCRIPT, text)
+            for text in ("rows[0]‸", "x = 'a'‸", "x = `a`‸", '<p title="a"‸', "load(path)‸", "(a)na‸")
+        ),
     ],
 )
-def test_no_name_right_behind_what_is_closed(language: Language, text: str) -> None:
-    with pytest.raises(ParseError, match=r"no name to complete: no name can follow . without a blank$"):
+def test_no_name_behind_an_operand(language: Language, text: str) -> None:
+    with pytest.raises(ParseError, match=r"no name to complete: an operator or a separator must come first$"):
         look(text, language)
 
 
-def test_names_behind_what_a_statement_may_follow() -> None:
-    for text in ("if (found)‸", "{}‸", "while (found)na‸"):
-        assert look(text, JAVASCRIPT).role == Role.READ
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        *((PYTHON, text) for text in ("print ‸", "match ‸:\n    case 1: pass", "f(a\n  ‸", "x = not ‸", "x = a if ‸")),
+        *((JAVASCRIPT, text) for text in ("if (found)‸", "{}‸", "while (found)na‸", "for await (const a of b)‸")),
+    ],
+)
+def test_names_where_a_statement_or_an_operand_may_begin(language: Language, text: str) -> None:
+    assert look(text, language).role == Role.READ
 
 
 def test_names_that_the_tree_does_not_keep() -> None:

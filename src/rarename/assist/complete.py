@@ -51,6 +51,8 @@ class Suggestion:
     """The model's, among all values that it can tell."""
     is_in_scope: bool
     """Whether it can mean something there; true where scope says nothing, as behind a dot and of keyword arguments."""
+    is_argument: bool = False
+    """Whether it rather names an argument, as `encoding` of `open(path, encoding=…)`."""
 
 
 _Node = tuple[str, str | None, Role]
@@ -175,10 +177,14 @@ class Completer:
             is_keyword = cursor.argument_names and way.next_type == _KEYWORD
             (keywords if is_keyword else alone).append(_Share(weight, scores, names))
         as_keyword = self._sum(keywords)
-        # The model tells values without their types: of strings and variables it says as much as of keywords.
-        as_keyword = {name: as_keyword[name] for name in as_keyword.keys() & cursor.argument_names}
         fitting = _fitting(self._sum(alone), cursor)
-        return _Told(_as_attributes(fitting, cursor) if self._is_behind_call(cursor) else fitting, as_keyword)
+        if cursor.role is Role.KEYWORD:  # then a name of which is not known that it names an argument may do so, too
+            fitting = {name: UNSEEN * probability for name, probability in as_keyword.items()}
+        if self._is_behind_call(cursor):
+            fitting = _as_attributes(fitting, cursor)
+        best = max(fitting.values(), default=UNTOLD)
+        fitting |= {name: max(best, fitting.get(name, 0.0)) for name in cursor.expected}
+        return _Told(fitting, _of_arguments(as_keyword, cursor))
 
     def _is_behind_call(self, cursor: Cursor) -> bool:
         """Whether the cursor names an attribute of what a call returns."""
@@ -287,6 +293,15 @@ def _part(module: str, prefix: str) -> str:
     return module.removeprefix(prefix).partition(".")[0]
 
 
+def _of_arguments(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
+    """The names that arguments can have: those that the model tells, and those of the text that it cannot tell.
+
+    The model tells values without their types: of strings and variables it says as much as of keywords.
+    """
+    own = set(cursor.traversal.values) if cursor.argument_names else set()
+    return {name: told.get(name, UNTOLD) for name in cursor.argument_names if name in told or name in own}
+
+
 def _as_attributes(told: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
     """What the model says, given that an attribute is named.
 
@@ -309,7 +324,7 @@ def _as_attributes(told: Mapping[str, float], cursor: Cursor) -> dict[str, float
 def _untold(cursor: Cursor) -> set[str]:
     """The names that can stand at a cursor, whatever the model says."""
     if cursor.module is None or cursor.module.known is None:
-        return set(cursor.in_scope)
+        return {name for name in cursor.in_scope | cursor.alike if is_name(name)}
     prefix = cursor.module.prefix
     return {_part(name, prefix) for name in cursor.module.known if name.startswith(prefix)}
 
@@ -320,8 +335,8 @@ def _suggestion(name: str, cursor: Cursor, told: _Told) -> Suggestion:
     alone = told.alone.get(name, UNTOLD_GIVEN if is_given else UNTOLD)
     as_keyword = told.as_keyword.get(name, 0.0)
     if not cursor.is_scope_known or name in cursor.in_scope:
-        return Suggestion(name, alone + as_keyword, True)
-    return Suggestion(name, as_keyword or alone, bool(as_keyword))
+        return Suggestion(name, alone + as_keyword, True, cursor.role is Role.KEYWORD or as_keyword > alone)
+    return Suggestion(name, as_keyword or alone, bool(as_keyword), bool(as_keyword))
 
 
 def _beginning_with(word: str, names: set[str]) -> list[str]:

@@ -45,19 +45,26 @@ def run(arguments: argparse.Namespace) -> int:
             "column": arguments.column,
             "word": cursor.word,
             "suggestions": [
-                {"name": each.name, "probability": each.probability, "in_scope": each.is_in_scope}
+                {
+                    "name": each.name,
+                    "probability": each.probability,
+                    "in_scope": each.is_in_scope,
+                    "argument": each.is_argument,
+                }
                 for each in suggestions
             ],
         }
         write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return 0
-    width = max((len(each.name) for each in suggestions), default=0)
+    names = [each.name + "=" * each.is_argument for each in suggestions]
+    width = max(map(len, names), default=0)
     lines = [
-        f"{each.name:<{width}}  {100 * each.probability:5.1f} %{'' if each.is_in_scope else '  not in scope'}\n"
-        for each in suggestions
+        f"{name:<{width}}  {100 * each.probability:5.1f} %{'' if each.is_in_scope else '  not in scope'}\n"
+        for name, each in zip(names, suggestions, strict=True)
     ]
     write("".join(lines))
     if not suggestions:
         begin = (cursor.module.prefix if cursor.module else "") + cursor.word
-        print(f"rarename complete: no name begins with {begin!r}", file=sys.stderr)
+        reason = f"no name begins with {begin!r}" if begin else "no name is known that could stand here"
+        print(f"rarename complete: {reason}", file=sys.stderr)
     return 0

@@ -7,12 +7,20 @@ from typing import Any
 
 from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
-from rarename.syntax.traversal import Role, Traversal
+from rarename.syntax.traversal import IDENTIFIER_ROLES, Role, Traversal
 from rarename.syntax.unfinished import javascript, python
 from rarename.syntax.unfinished.mended import CALL, Later, Mended, Module, Place, Scope
 
-_SCOPED_ROLES = frozenset({Role.READ})
-"""The roles in which a name must be one that is known at its place."""
+_ALIKE: dict[Role, frozenset[Role]] = {
+    Role.ATTRIBUTE: frozenset({Role.ATTRIBUTE, Role.FUNCTION}),
+    Role.WRITE: frozenset({Role.WRITE, Role.PARAMETER, Role.READ}),
+    Role.PARAMETER: frozenset({Role.PARAMETER}),
+    Role.KEYWORD: frozenset({Role.KEYWORD, Role.PARAMETER}),
+}
+"""Where scope says nothing, the roles in which the text has names that may stand in a role, too."""
+
+_CLOSED = re.compile(r"[ \t]*(?:[(\[`]|\??\.|=(?![=>]))")
+"""What follows a name that is called, has an attribute or is assigned to already."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +40,20 @@ class Cursor:
     word: str
     """What stands of the name already, left of the cursor."""
     in_scope: frozenset[str]
-    """The names that a variable that is read here can mean; empty where scope says nothing."""
+    """The names that a variable that is read here can mean; empty where scope says nothing. Of a private name, and of
+    a key that may be a variable as well, the ones of the text."""
     own_names: frozenset[str]
     """Of these the ones that the text itself has; the others are builtins and globals."""
     is_scope_known: bool
     """Whether no other name can be meant: false where scope says nothing, and once there is an `import *`."""
+    expected: frozenset[str]
+    """Of the names in scope those that are bound for what stands here, and not used yet: `x` of `[‸ for x in y]`."""
+    alike: frozenset[str]
+    """Where scope says nothing, the names that the text has in a role like this one."""
     reserved: frozenset[str]
     """The words of the language that cannot be a name here."""
     is_open: bool
-    """Whether nothing follows on the line but what closes brackets and statements: the name may become a call."""
+    """Whether the name may yet become a call, or get an attribute: neither follows it."""
     argument_names: frozenset[str] = frozenset()
     """The names by which an argument can be passed here, as in `f(name=…)`; empty where none begins."""
     module: Module | None = None
@@ -53,10 +66,6 @@ class _Way:
 
     letter: str
     """A character of a name: a regular expression."""
-    closing: tuple[str, ...]
-    """Characters that no name can follow without a blank."""
-    comment: re.Pattern[str]
-    """A comment, or what one line has of it."""
     scan: Callable[[str], Any]
     """What is open at the end of a text."""
     statement_end: re.Pattern[str]
@@ -64,8 +73,8 @@ class _Way:
     """The text up to the cursor, made complete, from what is open there and the made-up name."""
     names_bound_in: Callable[[str, Language], Later]
     in_scope: Callable[[Mended, Sequence[Role], int], Scope]
-    reserved: Callable[[Role], frozenset[str]]
-    """The words that cannot be a name in a role."""
+    reserved: Callable[[Mended, Role, int], frozenset[str]]
+    """The words that cannot be the name of a node, by its role."""
     argument_names: Callable[[Traversal, Sequence[Role], int], frozenset[str]] = lambda *_: frozenset()
     """The names by which the argument at a node can be passed."""
     module_at: Callable[[Traversal, int, Place], Module | None] = lambda *_: None
@@ -75,8 +84,6 @@ class _Way:
 _WAYS = {
     "python": _Way(
         letter=r"\w",
-        closing=(")", "]", "}", '"', "'"),
-        comment=python.COMMENT,
         scan=python.Scan,
         statement_end=python.STATEMENT_END,
         cut=python.cut,
@@ -88,8 +95,6 @@ _WAYS = {
     ),
     "javascript": _Way(
         letter=r"[\w$]",
-        closing=("]", '"', "'", "`"),  # behind `)` a statement may begin: `if (found) return`
-        comment=javascript.COMMENT,
         scan=javascript.Scan,
         statement_end=javascript.STATEMENT_END,
         cut=javascript.cut,
@@ -124,17 +129,18 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     scan = way.scan(place.before)
     if scan.enclosing:
         raise place.nothing(f"the cursor stands in {scan.enclosing}")
-    if place.before.endswith(way.closing):
-        raise place.nothing(f"no name can follow {place.before[-1]} without a blank")
+    if scan.is_behind_operand:
+        raise place.nothing("an operator or a separator must come first")
     mended = _mended(place, scan, language, way)
     tree = mended.traversal
     roles = language.roles(tree)
     node = _node_of(tree, place, way)
     module = way.module_at(tree, node, place)
     role, parent = roles[node], tree.parents[node]
-    scope = way.in_scope(mended, roles, node) if role in _SCOPED_ROLES else Scope()
-    rest = way.comment.sub("", re.split(language.line_break.decode(), place.after, maxsplit=1)[0])
-    is_argument = role == Role.READ and scan.begins_argument
+    if role not in IDENTIFIER_ROLES:
+        raise place.nothing("the cursor stands in a string")
+    scope = way.in_scope(mended, roles, node)
+    is_argument = role == Role.KEYWORD or (role == Role.READ and scan.begins_argument)
     return Cursor(
         traversal=Traversal(tree.types[:node], tree.values[:node], tree.parents[:node]),
         roles=roles[:node],
@@ -145,11 +151,20 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
         in_scope=scope.own | scope.given,
         own_names=scope.own,
         is_scope_known=scope.is_known,
-        reserved=way.reserved(role),
-        is_open=not rest.strip(" \t\f\r)]},:;"),
+        expected=scope.expected,
+        alike=frozenset() if scope.is_known else _alike(tree, roles, node),
+        reserved=way.reserved(mended, role, node),
+        is_open=not _CLOSED.match(place.after),
         argument_names=way.argument_names(tree, roles, node) if is_argument else frozenset(),
         module=module,
     )
+
+
+def _alike(tree: Traversal, roles: Sequence[Role], node: int) -> frozenset[str]:
+    """The names that stand elsewhere in a role like that of a node."""
+    alike = _ALIKE.get(roles[node], frozenset())
+    named = (name for name, role in zip(tree.values, roles, strict=True) if role in alike)
+    return frozenset(name for name in named if name and name != tree.values[node])
 
 
 def _mended(place: Place, scan: Any, language: Language, way: _Way) -> Mended:

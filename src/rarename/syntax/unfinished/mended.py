@@ -73,6 +73,8 @@ class Scope:
     """Those that need no binding: builtins and globals."""
     is_known: bool = False
     """Whether no other name can be meant; any may be once there is an `import *`."""
+    expected: frozenset[str] = frozenset()
+    """Of its own names those that are bound for the sake of the place, and that it has not used yet."""
 
 
 @dataclass(frozen=True)

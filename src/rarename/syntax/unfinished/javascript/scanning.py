@@ -96,6 +96,13 @@ class Scan:
         return self.stack[-1].kind in STATEMENTS and is_chain and (not tokens or tokens[-1] in (".", "?."))
 
     @property
+    def is_behind_operand(self) -> bool:
+        """Whether something ends right before the cursor that no name can follow without a blank: `f(a)‸`, `a[0]‸`."""
+        if self.text.endswith(")"):
+            return self.stack[-1].tokens[-2:-1] not in (["if"], ["for"], ["while"], ["with"], ["await"])
+        return self.text.endswith(("]", '"', "'", "`"))
+
+    @property
     def begins_argument(self) -> bool:
         """Whether an argument may begin with its name: never in JavaScript."""
         return False

@@ -28,6 +28,11 @@ GLOBALS = frozenset(
 )
 """Names of ECMAScript, browsers and Node.js that need no declaration."""
 
+_PRIVATE = "PrivateIdentifier"
+"""The type of a name behind `#` where it is used; where it is declared, the tree does not tell it from others."""
+_PRIVATE_NAME = re.compile(r"#((?:[^\W\d]|\$)[\w$]*)")
+_PUBLIC_NAME = re.compile(r"(?<![\w$#])(?:[^\W\d]|\$)[\w$]*")
+
 _CONSTANTS = frozenset({"false", "null", "true"})
 _KEYWORDS = frozenset(
     """
@@ -44,15 +49,34 @@ _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLAS
 _OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 
-def reserved(role: Role) -> frozenset[str]:
-    """The words that cannot be a name in a role; behind a dot and as a key every word can."""
+def reserved(mended: Mended, role: Role, node: int) -> frozenset[str]:
+    """The words that cannot be a name in a role; behind a dot and as a key every word can, but no private name."""
+    if role == Role.ATTRIBUTE and mended.traversal.types[node] != _PRIVATE:
+        private = set(_PRIVATE_NAME.findall(mended.text))
+        return frozenset(private - set(_PUBLIC_NAME.findall(mended.text)) if private else ())
     if role in (Role.ATTRIBUTE, Role.MODULE):
         return frozenset()
     return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
 
 
 def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    """The names that the variable at a node can mean."""
+    """The names that the variable at a node can mean, if one is read there, or a private name.
+
+    The key of `{name}` is the variable as well; what is a key only can be any name.
+    """
+    types, values, parents = mended.traversal.types, mended.traversal.values, mended.traversal.parents
+    if types[node] == _PRIVATE:
+        names = set(_PRIVATE_NAME.findall(mended.text)) & set(values)  # one in a comment is none
+        return Scope(frozenset(names - {values[node]}), is_known=True)
+    if roles[node] == Role.READ:
+        return _variables(mended, roles, node)
+    is_both = node + 1 < len(types) and parents[node + 1] == node and values[node + 1] == values[node]
+    if is_both and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
+        return Scope(_variables(mended, roles, node + 1).own - {values[node] or ""})
+    return Scope()
+
+
+def _variables(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
     reader = _Reader(mended, node)
     values = mended.traversal.values
     names = set(mended.later.definitions | (mended.later.variables if reader.function else frozenset()))

@@ -2,12 +2,11 @@
 
 from rarename.syntax.unfinished.python.arguments import argument_names
 from rarename.syntax.unfinished.python.imports import module_at
-from rarename.syntax.unfinished.python.mending import COMMENT, STATEMENT_END, cut, names_bound_in
+from rarename.syntax.unfinished.python.mending import STATEMENT_END, cut, names_bound_in
 from rarename.syntax.unfinished.python.scanning import Scan
 from rarename.syntax.unfinished.python.scope import in_scope, reserved
 
 __all__ = [
-    "COMMENT",
     "STATEMENT_END",
     "Scan",
     "argument_names",

@@ -29,8 +29,10 @@ def argument_names(traversal: Traversal, roles: Sequence[Role], node: int) -> fr
     call = parents[node]
     if types[call] != "Call" or node == call + 1:
         return frozenset()
-    used = {values[other] or "" for other, role in enumerate(roles) if role == Role.KEYWORD}
-    return COMMON_NAMES | used | _parameters(traversal, _name_called(traversal, call))
+    named = [other for other, role in enumerate(roles) if role == Role.KEYWORD and other != node]
+    used = {values[other] or "" for other in named}
+    passed = {values[other] or "" for other in named if parents[other] == call}
+    return (COMMON_NAMES | used | _parameters(traversal, _name_called(traversal, call))) - passed
 
 
 def _name_called(traversal: Traversal, call: int) -> str:

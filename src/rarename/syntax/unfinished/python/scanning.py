@@ -11,6 +11,8 @@ HEADERS = frozenset(
 )
 """The words that begin a statement with a block."""
 _SOFT_HEADERS = frozenset({"match", "case"})
+_SOFT_KEYWORDS = _SOFT_HEADERS | {"type", "print"}
+"""Names that may begin a statement; `print` is one in Python 2."""
 _NEVER_IN_BRACKETS = frozenset(
     {"assert", "break", "class", "continue", "def", "del", "elif", "except", "finally", "global", "import", "nonlocal"}
     | {"pass", "raise", "return", "try", "while", "with"}
@@ -118,6 +120,16 @@ class Scan:
         """Whether the cursor stands where an argument of a call may begin, and with it the name of one: `f(a, ‸`."""
         return self.stack[-1].opener == "(" and self.stack[-1].last in ("", ",")
 
+    @property
+    def is_behind_operand(self) -> bool:
+        """Whether an expression stands before the cursor, so that no name can: `f(a) ‸`, `for a i‸`.
+
+        Not if it stands on a line above: brackets may have been left open, a comma forgotten.
+        """
+        level = self.stack[-1]
+        is_soft = len(level.tokens) == 1 and level.last in _SOFT_KEYWORDS
+        return _is_operand(level.last) and not is_soft and "\n" not in self.text[self._code_end :]
+
     def _run(self) -> None:
         text, size = self.text, len(self.text)
         while self._position < size:
@@ -147,6 +159,8 @@ class Scan:
                 else:
                     self._token(token, start)
                 self._code_end = self._position
+        if self.stack[-1].opener == _SPECIFICATION:
+            self.enclosing = "a string"
         if self._at_line_start:
             self._begin_line("", size)
 

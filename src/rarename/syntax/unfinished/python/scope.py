@@ -27,13 +27,15 @@ _OUTSIDE = PYTHON.outer_types | {"annotation"}
 _BINDING_STATEMENTS = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 
 
-def reserved(role: Role) -> frozenset[str]:
+def reserved(_mended: Mended, role: Role, _node: int) -> frozenset[str]:
     """The words that cannot be a name in a role."""
     return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
 
 
 def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    """The names that the variable at a node can mean."""
+    """The names that the variable at a node can mean, if one is read there."""
+    if roles[node] != Role.READ:
+        return Scope()
     traversal = mended.traversal
     scopes = _scopes(traversal)
     visible = _visible_scopes(traversal, scopes, node)
@@ -64,7 +66,23 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
         if is_before or (mended.is_whole and (scope not in ordered or is_defined_later)):
             names.add(_bound_name(traversal, binding))
     names.discard("")
-    return Scope(frozenset(names), BUILTINS | _names_of_classes(traversal, scopes, node), is_known=not has_star)
+    given = BUILTINS | _names_of_classes(traversal, scopes, node)
+    expected = names & _unused_targets(traversal, node) if mended.is_whole else frozenset[str]()
+    return Scope(frozenset(names), given, is_known=not has_star, expected=frozenset(expected))
+
+
+def _unused_targets(traversal: Traversal, node: int) -> set[str]:
+    """The variables of comprehensions in whose element a node stands, without those that it has before already."""
+    types, values, parents = traversal.types, traversal.values, traversal.parents
+    found: set[str] = set()
+    child, ancestor = node, parents[node]
+    while ancestor >= 0 and types[ancestor] not in _FUNCTIONS:
+        if types[ancestor] in _COMPREHENSIONS and types[child] != "comprehension":
+            end = next((other for other in range(node, len(types)) if parents[other] < ancestor), len(types))
+            stored = {values[other] or "" for other in range(node, end) if types[other] == "NameStore"}
+            found |= stored - {values[other] or "" for other in range(ancestor, node)}
+        child, ancestor = ancestor, parents[ancestor]
+    return found
 
 
 def _names_from_elsewhere(traversal: Traversal, roles: Sequence[Role], node: int) -> set[str]:
@@ -122,9 +140,21 @@ def _scopes(traversal: Traversal) -> list[int]:
             scopes[node] = scopes[parents[parent]]
         elif types[node] == "annotation" and type_ in ("NameParam", "vararg", "kwarg"):
             scopes[node] = scopes[scopes[parent]]
+        elif type_ == "comprehension" and _is_first_iterable(traversal, node):
+            scopes[node] = scopes[parents[parent]]
         else:
             scopes[node] = scopes[parent]
     return scopes
+
+
+def _is_first_iterable(traversal: Traversal, node: int) -> bool:
+    """Whether a node is what the first `for` of a comprehension goes over: that is evaluated around it."""
+    types, parents = traversal.types, traversal.parents
+    loop = parents[node]
+    is_first = not any(
+        types[other] == "comprehension" and parents[other] == parents[loop] for other in range(parents[loop] + 1, loop)
+    )
+    return is_first and _position(parents, loop, node) == 1
 
 
 def _visible_scopes(traversal: Traversal, scopes: Sequence[int], node: int) -> list[int]:
