@@ -523,6 +523,16 @@ def test_the_key_of_an_object_may_be_a_variable() -> None:
     assert not look("function load() {}\nconst { lo‸ } = a", JAVASCRIPT).in_scope
 
 
+def test_tags() -> None:
+    for text in ("x = <div><p></‸", "x = <p>a</‸>", "x = <p>a</p‸>"):
+        cursor = look(text, JAVASCRIPT)
+        assert (cursor.in_scope, cursor.is_scope_known) == ({"p"}, True)
+    assert look("x = <Row>a</R‸", JAVASCRIPT).in_scope == {"Row"}
+    assert not look("x = <a.b></a.‸>", JAVASCRIPT).in_scope
+    cursor = look("import Row, { load } from 'a'; x = <‸", JAVASCRIPT)
+    assert (cursor.in_scope, cursor.is_scope_known) == ({"Row"}, False)
+
+
 def test_private_names() -> None:
     text = "class A { #count = 1; size = 2; f() { this.‸ } }"
     public, private = look(text, JAVASCRIPT), look(text.replace("this.", "this.#"), JAVASCRIPT)

@@ -60,20 +60,34 @@ def reserved(mended: Mended, role: Role, node: int) -> frozenset[str]:
 
 
 def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    """The names that the variable at a node can mean, if one is read there, or a private name.
+    """The names that the variable at a node can mean, if one is read there, or a private name, or what a tag closes.
 
-    The key of `{name}` is the variable as well; what is a key only can be any name.
+    The key of `{name}` is the variable as well, and a tag may be one; what is a key only can be any name.
     """
     types, values, parents = mended.traversal.types, mended.traversal.values, mended.traversal.parents
     if types[node] == _PRIVATE:
         names = set(_PRIVATE_NAME.findall(mended.text)) & set(values)  # one in a comment is none
         return Scope(frozenset(names - {values[node]}), is_known=True)
+    if closed := _closed_tag(mended.traversal, node):
+        return Scope(frozenset({closed}), is_known=True)
     if roles[node] == Role.READ:
         return _variables(mended, roles, node)
+    if types[parents[node]] == "JSXOpeningElement":
+        return Scope(frozenset(name for name in _variables(mended, roles, node).own if name[0].isupper()))
     is_both = node + 1 < len(types) and parents[node + 1] == node and values[node + 1] == values[node]
     if is_both and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
         return Scope(_variables(mended, roles, node + 1).own - {values[node] or ""})
     return Scope()
+
+
+def _closed_tag(traversal: Traversal, node: int) -> str:
+    """The tag that a node has to close; empty if it closes none, or one with dots."""
+    closing = traversal.parents[node]
+    if traversal.types[closing] != "JSXClosingElement":
+        return ""
+    opening = traversal.parents[closing] + 1
+    tag = opening + 1
+    return traversal.values[tag] or "" if traversal.parents[tag] == opening else ""
 
 
 def _variables(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
