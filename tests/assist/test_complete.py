@@ -133,6 +133,14 @@ def test_which_suggestions_name_an_argument(completer):
     found = completer.complete(text.format("speed_limit=3, "), line, 26, top=10_000)
     assert all(each.is_argument for each in found)
     assert {"zebra_file"} <= set(names(found))
+    told = completer.probabilities(cursor_of(completer, text.format("speed_limit=3, "), line, 26))
+    assert 0 < sum(told.values()) <= 1 + 1e-5
+
+
+def test_arguments_of_a_class_are_told(completer):
+    found = completer.complete("class A(B, meta=1): pass", 1, 12)
+    assert len(found) == 10
+    assert all(each.is_argument for each in found)
 
 
 @pytest.mark.parametrize(

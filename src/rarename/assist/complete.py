@@ -149,6 +149,8 @@ class Completer:
     def at(self, cursor: Cursor, top: int = 10) -> list[Suggestion]:
         """The likeliest names at a cursor that is known already."""
         told = self._told(cursor)
+        best = max(told.alone.values(), default=UNTOLD)
+        told = _Told(told.alone | dict.fromkeys(cursor.expected, best), told.as_keyword)
         names = {*_untold(cursor), *told.alone, *told.as_keyword} - cursor.reserved
         suggestions = [_suggestion(name, cursor, told) for name in _beginning_with(cursor.word, names)]
         suggestions.sort(key=lambda each: (not each.is_in_scope, -each.probability, each.name))
@@ -178,12 +180,10 @@ class Completer:
             (keywords if is_keyword else alone).append(_Share(weight, scores, names))
         as_keyword = self._sum(keywords)
         fitting = _fitting(self._sum(alone), cursor)
-        if cursor.role is Role.KEYWORD:  # then a name of which is not known that it names an argument may do so, too
-            fitting = {name: UNSEEN * probability for name, probability in as_keyword.items()}
+        if cursor.role is Role.KEYWORD and keywords:  # an argument for certain: other names may be those of one, too
+            fitting = {name: UNSEEN * as_keyword[name] for name in as_keyword.keys() - cursor.argument_names}
         if self._is_behind_call(cursor):
             fitting = _as_attributes(fitting, cursor)
-        best = max(fitting.values(), default=UNTOLD)
-        fitting |= {name: max(best, fitting.get(name, 0.0)) for name in cursor.expected}
         return _Told(fitting, _of_arguments(as_keyword, cursor))
 
     def _is_behind_call(self, cursor: Cursor) -> bool:

@@ -41,7 +41,7 @@ class Cursor:
     """What stands of the name already, left of the cursor."""
     in_scope: frozenset[str]
     """The names that a variable that is read here can mean; empty where scope says nothing. Of a private name, and of
-    a key that may be a variable as well, the ones of the text."""
+    a key or tag that may be a variable as well, the ones of the text."""
     own_names: frozenset[str]
     """Of these the ones that the text itself has; the others are builtins and globals."""
     is_scope_known: bool
@@ -111,7 +111,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     The line counts from 1, the column too, in characters: the cursor stands before that character. The text may be
     unfinished and broken, before the cursor and behind it. What follows the cursor only helps to tell the shape of
     the tree; cut it away to be sure that nothing is known of it. Raises UsageError for a place outside the text
-    and ParseError where no name can stand: in a string, a comment or a number, or right behind a closing bracket.
+    and ParseError where no name can stand: in a string, a comment or a number, or behind an operand.
 
     >>> from rarename.syntax import PYTHON
     >>> cursor = at_cursor("def area(width, height):\\n    return width * he", PYTHON, 2, 22)

@@ -26,7 +26,6 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_REPAIRS = 5
 """How often broken statements above the cursor are looked for and left out."""
 
-COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|\Z)")
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
 """What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
 _DECLARATION = re.compile(r"^(?:export\s+(?:default\s+)?)?(?:var|let|const|class)\s+([\w$]+)", re.MULTILINE)

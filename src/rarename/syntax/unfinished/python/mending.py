@@ -29,7 +29,6 @@ _MOST_TAIL_ENDINGS = 4
 _MOST_BLAMED_LINES = 8
 """Lines that are left out one by one, because the parser blames them."""
 
-COMMENT = re.compile(r"#.*")
 STATEMENT_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
 _OUTERMOST = (
     re.compile(r"^(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)", re.MULTILINE),
