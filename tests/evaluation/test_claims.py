@@ -164,3 +164,21 @@ def test_where_placeholders_lie(results, between, verdict):
     embeddings = {"points": [[0, 1.5, "placeholder", "VAR1"], [2, 1, "vocabulary", "self"]], "cosine": cosine}
     results.add("randomized", 1000, 0, task="completion", experiment="embeddings", scores={}, embeddings=embeddings)
     assert verdicts(results)["where placeholders lie"] == [verdict]
+
+
+def test_what_a_larger_study_has_is_told_once(results):
+    """The same two models in two experiments are one finding; a model more is another."""
+    for size in (100, 1000):
+        results.add("ordered", size, 0.4)
+        results.add("standard", size, 0.3)
+    for strategy, score in (("ordered", 0.4), ("standard", 0.3), ("by_frequency", 0.4)):
+        results.add(strategy, 100, score, experiment="misuse-frequency")
+    report = make_report(results.folder)
+    assert report.num_models == 5
+    told = {claim.name: [each.experiment for each in claim.findings] for claim in report.claims}
+    assert told["numbering by frequency"] == ["misuse-frequency"]
+    against = next(claim for claim in report.claims if claim.name == "anonymization against standard")
+    texts = {each.experiment: each.text for each in against.findings}
+    assert "`ordered` − `standard`" in texts["misuse-python"]
+    assert "`ordered` − `standard`" not in texts["misuse-frequency"]
+    assert "`by_frequency` − `standard`" in texts["misuse-frequency"]

@@ -47,6 +47,39 @@ def table(folder, name):
     return next(table for table in tables if table["name"] == name)
 
 
+def test_the_report_begins_with_the_verdicts(written):
+    verdicts = table(written, "verdicts")
+    names = [row[0] for row in verdicts["rows"]]
+    assert names[0] == "anonymization against standard"
+    found = dict(verdicts["rows"])
+    assert {"experiment": "misuse-python", "verdict": "holds"} in found["anonymization against standard"]
+    assert not found["numbering by frequency"]
+    text = (written / "results.md").read_text(encoding="utf-8")
+    assert text.index("## At a glance") < text.index("## Variable misuse, Python")
+    assert "| numbering by frequency | **not measured** |" in text
+
+
+def test_experiments_are_told_by_their_title_and_what_they_show(results, tmp_path):
+    """Two experiments of one task and language: headings and figures tell them apart."""
+    for title, experiment in (("Misuse over sizes", "misuse-python"), ("Misuse trained longer", "misuse-longer")):
+        for strategy in ("ordered", "standard"):
+            results.add(strategy, 100, 0.3, experiment=experiment, title=title, shows="Figure 2")
+    points = {"points": [[0, 1, "placeholder", "VAR1"]], "cosine": {"between": -0.1}}
+    results.add("ordered", 100, 0.3, experiment="embeddings", shows="Figure 5", embeddings=points)
+    write_report(make_report(results.folder), tmp_path)
+    text = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "\n## Misuse over sizes\n" in text
+    assert "\n## Misuse trained longer\n" in text
+    assert "![Joint accuracy while training: Misuse trained longer]" in text
+    assert table(tmp_path, "counterparts")["rows"] == [
+        ["Figure 2", "misuse-longer", 2],
+        ["Figure 2", "misuse-python", 2],
+        ["Figure 5", "embeddings", 1],
+    ]
+    assert "| Figure 2 | `rarename sweep experiments/misuse-longer.toml` | 2 |" in text
+    assert "Variable misuse, Python (`embeddings`)" not in text
+
+
 def test_the_tables_have_means_deviations_and_seeds(written):
     joint = table(written, "misuse-python-joint")
     assert joint["columns"] == ["Vocabulary", "ordered", "randomized", "standard"]
@@ -255,7 +288,7 @@ def test_the_command_prints_a_summary(filled, tmp_path, capfdbinary):
     (filled.folder / "misuse-python" / "broken.json").write_text("{")
     assert main(["report", str(filled.folder), "--out", str(tmp_path / "out")]) == 0
     lines = capfdbinary.readouterr().out.decode().splitlines()
-    assert lines[0] == "25 results, 1 left out"
+    assert lines[0] == "25 trained models, 1 left out"
     assert lines[1] == (
         "misuse-python: Variable misuse, Python, best Joint accuracy (vocabulary): "
         "ordered 40.5 % (1,000), randomized 39.5 % (1,000), standard 30.5 % (1,000)"
@@ -268,7 +301,7 @@ def test_the_command_prints_a_summary(filled, tmp_path, capfdbinary):
 def test_the_summary_as_json(filled, tmp_path, capfdbinary):
     assert main(["report", str(filled.folder), "--out", str(tmp_path / "out"), "--format", "json"]) == 0
     said = json.loads(capfdbinary.readouterr().out)
-    assert said["results"] == 25
+    assert said["models"] == 25
     assert said["files"][0] == str(tmp_path / "out" / "results.md")
 
 

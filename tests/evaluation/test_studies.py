@@ -156,10 +156,10 @@ def test_luck_is_lent_once_by_each_training(results):
             results.add("ordered", 100, score, seed=seed, experiment=experiment)
     results.add("ordered", 1000, 0.3, seed=0)
     results.add("ordered", 1000, 0.4, seed=1)
-    again, python, javascript = read(results)[0]
-    assert (again.experiment, python.experiment) == ("misuse-again", "misuse-python")
+    python, again, javascript = read(results)[0]
+    assert (python.experiment, again.experiment) == ("misuse-python", "misuse-again")
     assert (python.luck().freedom, python.lenders()) == (3, [])
     assert javascript.own_luck() is None
     assert javascript.luck().freedom == 3
     assert javascript.luck().deviation == pytest.approx(((2 * 0.07 + 0.005) / 3) ** 0.5)
-    assert javascript.lenders() == ["misuse-again", "misuse-python"]
+    assert javascript.lenders() == ["misuse-python"]

@@ -630,6 +630,7 @@ def test_two_sweeps_do_not_meet(place, in_process, capfd):
 def test_a_run_of_another_experiment_is_used_but_never_moved(place, in_process, capfd):
     shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
     (place.folder / "other.toml").write_text(shared)
+    place.result("full-0").unlink()
     assert place.sweep("--only", "full-0", name="other") == 0
     assert "full-0: begun, trained already\n" in capfd.readouterr().err
     assert json.loads(place.result("full-0", "other").read_text())["experiment"] == "other"
@@ -640,11 +641,45 @@ def test_a_run_of_another_experiment_is_used_but_never_moved(place, in_process, 
     assert place.run("full-0").exists()
 
 
+def test_a_result_of_another_experiment_is_taken_over_if_it_is_of_the_same_model(place, idle, capfd):
+    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
+    (place.folder / "other.toml").write_text(shared)
+    shutil.rmtree(place.run("full-0"))
+    assert place.sweep("--list", "--only", "full-0", name="other") == 0
+    assert re.match(r"full-0  measured, joint \d+\.\d\n0 of 1 done\n", capfd.readouterr().out)
+    old = place.result("full-0", "other")
+    old.parent.mkdir(parents=True)
+    old.write_text("{}")
+    assert place.sweep("--only", "full-0", name="other") == 0
+    assert (
+        "full-0: takes the result of tiny, which has the same settings (the old one is now full-0.json.stale-1)\n"
+        in capfd.readouterr().err
+    )
+    theirs, ours = (json.loads(place.result("full-0", name).read_text()) for name in ("tiny", "other"))
+    assert ours == theirs | {"experiment": "other"}
+    assert old.with_name("full-0.json.stale-1").read_text() == "{}"
+
+
+@pytest.mark.parametrize("change", ["settings", "corpus"])
+def test_a_result_of_another_experiment_is_not_taken_over_if_anything_differs(place, idle, capfd, change):
+    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
+    (place.folder / "other.toml").write_text(shared)
+    theirs = json.loads(place.result("full-0").read_text())
+    if change == "settings":
+        theirs["settings"]["training.epochs"] = 0.1
+    else:
+        theirs["corpus"]["digest"] = "0" * 64
+    place.result("full-0").write_text(json.dumps(theirs))
+    assert place.sweep("--list", "--only", "full-0", name="other") == 0
+    assert capfd.readouterr().out.startswith("full-0  run finished\n")
+
+
 @pytest.mark.parametrize("damage", ["weights", "no encoding", "metrics"])
 def test_a_damaged_run_of_another_experiment_is_left_where_it_is(place, idle, capfd, damage):
     change, message = DAMAGES[damage]
     (place.folder / "other.toml").write_text(MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]'))
     change(place.run("full-0"))
+    place.result("full-0").unlink()
     assert place.sweep("--only", "full-0", name="other") == 2
     words = rf"full-0, a run of tiny, is damaged: .*{message}.*; sweep tiny, or move that folder away\n"
     assert re.search(words, capfd.readouterr().err)

@@ -213,7 +213,7 @@ def _time(seconds: float) -> str:
 
 def _entry(job: "Job", result: "Look", run: "Look") -> dict[str, Any]:
     """How far a cell is, as `--list` tells it."""
-    if result.state in ("done", "stale"):
+    if result.state in ("done", "measured", "stale"):
         state, why = result.state, result.why
     elif run.state == "damaged" or result.state == "damaged":
         state, why = "damaged", run.why if run.state == "damaged" else result.why
@@ -229,7 +229,7 @@ def _entry(job: "Job", result: "Look", run: "Look") -> dict[str, Any]:
         "total_examples": run.total,
         "run": str(job.run),
         "result": str(job.result),
-    } | _best(result.content.get("scores", {}) if state == "done" else {})
+    } | _best(result.content.get("scores", {}) if state in ("done", "measured") else {})
 
 
 def _table(entries: list[dict[str, Any]]) -> str:

@@ -224,7 +224,7 @@ def embedding(result: Result) -> Figure | None:
 
 
 def _figure(study: Study, name: str, title: str, draw: Callable[[int, str], Drawing]) -> Figure:
-    full = f"{title}: {study.name}"
+    full = f"{title}: {study.title}"
     return Figure(slug(study.slug, name), full, lambda width: draw(width, full))
 
 

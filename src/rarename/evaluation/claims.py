@@ -119,7 +119,9 @@ def _name(study: Study) -> str:
 
 
 def _at_sizes(study: Study, first: Series, second: Series, score: Score | None = None) -> list[Compared]:
-    found = [compared(study, (first, size), (second, size), score) for size in study.sizes]
+    """Cell by cell; what a larger study has of the very same models is told there."""
+    cells = [((first, size), (second, size)) for size in study.sizes]
+    found = [compared(study, *pair, score) for pair in cells if not study.is_repeated(*pair)]
     return [each for each in found if each is not None]
 
 

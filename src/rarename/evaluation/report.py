@@ -19,6 +19,7 @@ from rarename.evaluation.document import (
     Heading,
     Paragraph,
     Table,
+    number_cell,
     percent,
     quoted_names,
     slug,
@@ -28,7 +29,7 @@ from rarename.evaluation.markdown import markdown
 from rarename.evaluation.paper import citation, cosines, paper_study
 from rarename.evaluation.results import REPORT, VERSION, LeftOut, Result, number_at, read_results
 from rarename.evaluation.statistics import Spread
-from rarename.evaluation.studies import LANGUAGES, TASK_NAMES, Series, Study, studies
+from rarename.evaluation.studies import LANGUAGES, TASK_NAMES, Series, Study, model, studies
 from rarename.files import write_text
 
 
@@ -40,7 +41,8 @@ class Report:
     studies: list[Study]
     claims: list[Claim]
     left_out: list[LeftOut]
-    num_results: int
+    num_models: int
+    """Each counted once, though several experiments may have it."""
 
 
 def make_report(folder: Path) -> Report:
@@ -49,17 +51,18 @@ def make_report(folder: Path) -> Report:
         raise UsageError(f"{folder} is no folder; give the one that holds EXPERIMENT/CELL.json (docs/report.md)")
     results, left_out = read_results(folder)
     found, odd = studies(results)
-    found = [study for study in found if study.cells]
     embeddings = [result for result in results if result.embeddings]
+    # Models whose embeddings are looked at are those of another experiment, which has their scores.
+    found = [study for study in found if not all(result.embeddings for result in study.results)]
     left_out = sorted([*left_out, *odd])
     if not found and not embeddings:
         reasons = "".join(f"\n  {each.path} {each.reason}" for each in left_out)
         said = f"none of its files is a result that can be shown:{reasons}" if reasons else "it holds no JSON files"
         raise UsageError(f"nothing to report in {folder}: {said}\nsee docs/report.md for what a result file is")
     judged = claims(found, embeddings)
-    num_results = len({each.path for study in found for each in study.results} | {each.path for each in embeddings})
-    document = Document("Results", _blocks(found, embeddings, judged, left_out, num_results))
-    return Report(document, found, judged, left_out, num_results)
+    num_models = len({model(each) for study in found for each in study.results} | {model(each) for each in embeddings})
+    document = Document("Results", _blocks(found, embeddings, judged, left_out, num_models))
+    return Report(document, found, judged, left_out, num_models)
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
@@ -83,7 +86,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "format": REPORT,
         "version": VERSION,
         "paper": citation(),
-        "results": report.num_results,
+        "models": report.num_models,
         "experiments": [
             {
                 "experiment": study.experiment,
@@ -143,10 +146,10 @@ def _blocks(
     embeddings: Sequence[Result],
     judged: Sequence[Claim],
     left_out: Sequence[LeftOut],
-    num_results: int,
+    num_models: int,
 ) -> list[Block]:
     experiments = {study.experiment for study in found} | {each.experiment for each in embeddings}
-    models = "1 trained model" if num_results == 1 else f"{num_results:,} trained models"
+    models = "1 trained model" if num_models == 1 else f"{num_models:,} trained models"
     of = "1 experiment" if len(experiments) == 1 else f"{len(experiments)} experiments"
     blocks: list[Block] = [
         Paragraph(
@@ -155,12 +158,14 @@ def _blocks(
         )
     ]
     blocks += _present(charts.headline(found) if found else None)
-    names = [study.name for study in found]
+    blocks += [Heading(2, "At a glance", "glance"), _verdicts(judged), *_present(_counterparts(found, embeddings))]
+    blocks += _claims(judged)
+    titles = [study.title for study in found]
     for study in found:
-        blocks += _study(study, study.name if names.count(study.name) == 1 else f"{study.name}: {study.experiment}")
+        is_told = titles.count(study.title) == 1
+        blocks += _study(study, study.title if is_told else f"{study.title}: {study.experiment}")
     if embeddings:
         blocks += _embeddings(embeddings)
-    blocks += _claims(judged)
     if found:
         blocks += [
             Heading(2, "What differs from the paper in scale", "scale"),
@@ -173,6 +178,43 @@ def _blocks(
             Table("left-out", "Files that are in no table", ["File", "Reason"], rows, num_labels=2),
         ]
     return blocks
+
+
+def _verdicts(judged: Sequence[Claim]) -> Table:
+    rows = []
+    for claim in judged:
+        found = [f"**{each.verdict}** (`{each.experiment}`)" for each in claim.findings] or [f"**{ABSENT}**"]
+        plain = [{"experiment": each.experiment, "verdict": each.verdict} for each in claim.findings]
+        rows.append([Cell(claim.name, claim.name), Cell(", ".join(found), plain)])
+    note = (
+        "What each claim is and what was found, with numbers, stands below; how verdicts are made, in docs/report.md."
+    )
+    columns = ["Claim of the paper", "What the results say"]
+    return Table("verdicts", "The claims of the paper", columns, rows, note, num_labels=2)
+
+
+def _counterparts(found: Sequence[Study], embeddings: Sequence[Result]) -> Table | None:
+    """What of the paper is repeated by which experiment, with the command."""
+    known = {study.experiment: (study.shows, len(study.results)) for study in found}
+    known |= {each.experiment: (each.shows, _times(embeddings, each.experiment)) for each in embeddings}
+    rows = [
+        [
+            Cell(shows, shows),
+            Cell(f"`rarename sweep experiments/{experiment}.toml`", experiment),
+            number_cell(num_models),
+        ]
+        for experiment, (shows, num_models) in known.items()
+        if shows
+    ]
+    if not rows:
+        return None
+    note = "Each command trains and measures what is not there yet; `rarename report results/` then writes this report."
+    columns = ["What it shows", "Command", "Models measured"]
+    return Table("counterparts", "Tables and figures of the paper", columns, rows, note, num_labels=2)
+
+
+def _times(results: Sequence[Result], experiment: str) -> int:
+    return sum(each.experiment == experiment for each in results)
 
 
 def _present(*blocks: Block | None) -> list[Block]:
@@ -373,7 +415,7 @@ def _scale(study: Study) -> str:
 
 def summary(report: Report, paths: Sequence[Path]) -> str:
     """A few lines for the terminal: what was read, what the first claim came to, what was written."""
-    read = f"{report.num_results} results"
+    read = "1 trained model" if report.num_models == 1 else f"{report.num_models:,} trained models"
     lines = [f"{read}, {len(report.left_out)} left out" if report.left_out else read]
     for study in report.studies:
         best = [(series, size, value) for series in study.series for size, value in _best(study, series)]
@@ -397,6 +439,6 @@ def _best(study: Study, series: Series) -> list[tuple[int, Spread]]:
 
 def summary_json(report: Report, paths: Sequence[Path]) -> dict[str, Any]:
     said = as_json(report)
-    return {key: said[key] for key in ("results", "experiments", "claims", "left_out")} | {
+    return {key: said[key] for key in ("models", "experiments", "claims", "left_out")} | {
         "files": [str(path) for path in paths]
     }

@@ -40,6 +40,10 @@ class Result:
     scores: dict[str, Any]
     curve: tuple[dict[str, Any], ...]
     embeddings: dict[str, Any]
+    title: str = ""
+    """Of the experiment; results of earlier versions have none."""
+    shows: str = ""
+    """What of the paper the experiment repeats."""
 
     @property
     def size(self) -> int:
@@ -136,6 +140,8 @@ def _result(path: str, content: dict[str, Any]) -> Result:
         scores=read.value("scores", dict, {}),
         curve=tuple(point for point in read.value("curve", list, []) if isinstance(point, dict)),
         embeddings=read.value("embeddings", dict, {}),
+        title=read.text("title", ""),
+        shows=read.text("shows", ""),
     )
     if result.task not in TASKS:
         raise _Unfit(f"has the task {result.task!r}; expected one of {', '.join(TASKS)}")
@@ -162,9 +168,9 @@ class _Reader:
             raise _Unfit(f"has {value!r} as {key}; expected {kind.__name__}")
         return value
 
-    def text(self, key: str) -> str:
+    def text(self, key: str, default: str | None = None) -> str:
         """One line, whatever stands in the file: it becomes part of headings and tables."""
-        return " ".join(str(self.value(key, str)).split())
+        return " ".join(str(self.value(key, str, default)).split())
 
     def number(self, key: str, default: float | None = None) -> float:
         value = self.content.get(key, default)

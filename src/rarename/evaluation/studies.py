@@ -103,6 +103,16 @@ class Study:
         return f"{TASK_NAMES[self.task]}, {LANGUAGES.get(self.language, self.language)}"
 
     @property
+    def title(self) -> str:
+        """What the experiment is about, in the words of its file; else task and language."""
+        return next((result.title for result in self.results if result.title), self.name)
+
+    @property
+    def shows(self) -> str:
+        """What of the paper it repeats, if that is known."""
+        return next((result.shows for result in self.results if result.shows), "")
+
+    @property
     def slug(self) -> str:
         """For files and anchors; an experiment may be of several tasks and languages."""
         parts = [self.experiment] + [part for part in (self.task, self.language) if part not in self.experiment]
@@ -136,6 +146,16 @@ class Study:
     @property
     def results(self) -> list[Result]:
         return [result for key in self.keys for result in self.cells[key]]
+
+    @cached_property
+    def models(self) -> set[tuple[str, int]]:
+        """What each model was trained with, and its seed."""
+        return {model(result) for result in self.results}
+
+    def is_repeated(self, *cells: tuple[Series, int]) -> bool:
+        """Whether a larger study has all models of these cells, too."""
+        ours = {model(result) for cell in cells for result in self.cells.get(cell, ())}
+        return any(len(other.models) > len(self.models) and ours <= other.models for other in self.kin)
 
     @property
     def keys(self) -> list[tuple[Series, int]]:
@@ -207,7 +227,14 @@ def _training(result: Result) -> str:
     """What a model was trained with, besides the seed: two experiments may have measured the same one."""
     settings = {key: value for key, value in result.settings.items() if key not in ("seed", "corpus")}
     varied = (result.strategy, result.pointer, result.size, result.placeholders)
-    return repr((result.digest, result.examples, *varied, sorted(settings.items())))
+    return repr(
+        (result.task, result.language, result.preset, result.digest, result.examples, *varied, sorted(settings.items()))
+    )
+
+
+def model(result: Result) -> tuple[str, int]:
+    """By this a trained model is known, whatever experiment it stands in."""
+    return _training(result), result.seed
 
 
 def _by_project(result: Result, score: Score) -> Projects:
@@ -247,8 +274,9 @@ def _kin(study: Study, others: Sequence[Study]) -> tuple[Study, ...]:
     )
 
 
-def _place(study: Study) -> tuple[int, bool, str, str]:
-    return TASKS.index(study.task), study.language != "python", study.language, study.experiment
+def _place(study: Study) -> tuple[int, bool, str, int, str]:
+    """The order of the report: of the same task and language, the largest experiment first."""
+    return TASKS.index(study.task), study.language != "python", study.language, -len(study.cells), study.experiment
 
 
 def _comparable(members: list[Result], score: Score) -> tuple[list[Result], list[LeftOut]]:

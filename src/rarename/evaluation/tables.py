@@ -68,7 +68,7 @@ def by_size(
         note += f" {shares}"
     if quoted and paper:
         note += f" The paper's numbers have a standard deviation of about {paper.deviation}; its size 1 is our 0."
-    return Table(_slug(study, name), f"{title}: {study.name}", columns, rows, note)
+    return Table(_slug(study, name), f"{title}: {study.title}", columns, rows, note)
 
 
 def of_cells(study: Study, name: str, title: str, columns: dict[str, Sequence[str]], note: str = "") -> Table | None:
@@ -87,7 +87,7 @@ def of_cells(study: Study, name: str, title: str, columns: dict[str, Sequence[st
     ]
     text = f"In percent; {seeds_note(study)}." + (f" {note}" if note else "")
     heads = ["Vocabulary", "Strategy", *columns]
-    return Table(_slug(study, name), f"{title}: {study.name}", heads, rows, text, num_labels=2)
+    return Table(_slug(study, name), f"{title}: {study.title}", heads, rows, text, num_labels=2)
 
 
 def rare_note(study: Study) -> str:
@@ -219,7 +219,7 @@ def best_accuracy(study: Study, paper: PaperStudy | None) -> Table | None:
     if not rows:
         return None
     note = f"In percent; {seeds_note(study)}. The size is the one with the best MRR of values on the test split."
-    title = f"Accuracy of values, the best model of each strategy: {study.name}"
+    title = f"Accuracy of values, the best model of each strategy: {study.title}"
     return Table(_slug(study, "best-accuracy"), title, ["Strategy", "Vocabulary", "accuracy", "paper"], rows, note)
 
 
@@ -247,7 +247,7 @@ def placeholders(study: Study, paper: PaperStudy | None) -> Table | None:
     columns = ["Placeholders", *(f"{label}, {size:,}" for label, size in varied)]
     columns += [f"paper: randomized, {size:,}" for size in sizes]
     note = f"In percent; {seeds_note(study)}; columns: strategy and vocabulary size."
-    title = f"{study.score.name} by number of placeholders: {study.name}"
+    title = f"{study.score.name} by number of placeholders: {study.title}"
     return Table(_slug(study, "placeholders"), title, columns, rows, note)
 
 
@@ -348,7 +348,7 @@ def significance(study: Study) -> Table | None:
         "p corrected",
         "projects",
     ]
-    return Table(_slug(study, "significance"), f"Differences between strategies: {study.name}", columns, rows, note, 2)
+    return Table(_slug(study, "significance"), f"Differences between strategies: {study.title}", columns, rows, note, 2)
 
 
 def _luck_note(study: Study) -> str:
@@ -385,7 +385,7 @@ def costs(study: Study) -> Table:
     presets = sorted({result.preset for result in study.results})
     recipes = sorted({result.recipe for result in study.results})
     note = f"Preset `{presets[0]}`, recipe {recipes[0]}." if len(presets) == len(recipes) == 1 else ""
-    return Table(_slug(study, "cells"), f"Cells: {study.name}", columns, rows, note, num_labels=2)
+    return Table(_slug(study, "cells"), f"Cells: {study.title}", columns, rows, note, num_labels=2)
 
 
 def changes(result: Result) -> list[str]:

@@ -28,7 +28,8 @@ class Look:
     """What was found."""
 
     state: str
-    """Of a result: done, missing, stale or damaged. Of a run: finished, begun, missing, unlike or damaged."""
+    """Of a result: done, measured (by another experiment), missing, stale or damaged.
+    Of a run: finished, begun, missing, unlike or damaged."""
     why: str = ""
     """What is wrong with it."""
     content: dict[str, Any] = field(default_factory=dict)

@@ -55,6 +55,8 @@ class Job:
     wanted: Experiment
     run: Path
     result: Path
+    elsewhere: Path
+    """The result of the experiment that trains it; the same as `result` unless that is another one."""
 
     @property
     def name(self) -> str:
@@ -111,6 +113,7 @@ class Sweep:
                 dataclasses.replace(plan.experiment(cell, str(self.corpus.path), language), corpus_digest=digest),
                 runs / plan.runs / cell.name,
                 results / plan.name / f"{cell.name}.json",
+                results / plan.runs / f"{cell.name}.json",
             )
             for cell in plan.cells
         ]
@@ -134,7 +137,16 @@ class Sweep:
 
     def look(self, job: Job) -> tuple[Look, Look]:
         """What the result and the run of a cell are."""
-        return look_at_result(job.result, job.wanted, self.plan.has_embeddings), look_at_run(job.run, job.wanted)
+        return self._look_at_result(job), look_at_run(job.run, job.wanted)
+
+    def _look_at_result(self, job: Job) -> Look:
+        """A result of ours, or one that another experiment has of the same model: `measured`."""
+        own = look_at_result(job.result, job.wanted, self.plan.has_embeddings)
+        if own.state != "done" and job.elsewhere != job.result:
+            other = look_at_result(job.elsewhere, job.wanted, self.plan.has_embeddings)
+            if other.state == "done":
+                return dataclasses.replace(other, state="measured")
+        return own
 
     def run(self, chosen: Sequence[Job], num_jobs: int = 1, time_limit: float = math.inf) -> dict[str, Outcome]:
         """Do all that is left of these cells, so many at a time; returns how far each of them is."""
@@ -248,6 +260,11 @@ class Sweep:
         result, run = self.look(job)
         if result.state == "done":  # by another sweep
             return result.content
+        if result.state == "measured":
+            more = f" (the old one is now {_move_aside(job.result, 'stale').name})" if job.result.exists() else ""
+            self._say("note", job, f"takes the result of {self.plan.runs}, which has the same settings{more}")
+            about = {"experiment": self.plan.name, "title": self.plan.title, "shows": self.plan.shows}
+            return self._write(job, result.content | about)
         if run.state in ("unlike", "damaged") and self.plan.runs != self.plan.name:
             raise RunError(self._why_not_moved(job, run))
         if result.state in ("stale", "damaged"):
@@ -267,10 +284,13 @@ class Sweep:
         self._say("measuring", job)
         measuring = time.monotonic()
         scores = json.loads(self._command(job, lock, self._measuring(job)))
-        content = self._result(job, scores, time.monotonic() - measuring)
+        content = self._write(job, self._result(job, scores, time.monotonic() - measuring))
+        self._note_time(content)
+        return content
+
+    def _write(self, job: Job, content: dict[str, Any]) -> dict[str, Any]:
         job.result.parent.mkdir(parents=True, exist_ok=True)
         write_text(job.result, _spelt(content))
-        self._note_time(content)
         return content
 
     def _why_not_moved(self, job: Job, run: Look) -> str:
@@ -357,6 +377,8 @@ class Sweep:
             "version": VERSION,
             "experiment": self.plan.name,
             "cell": job.name,
+            "title": self.plan.title,
+            "shows": self.plan.shows,
             "task": self.plan.task,
             "language": self.corpus.language.name,
             "preset": job.cell.preset,
@@ -396,8 +418,8 @@ class Sweep:
 
 def seconds_left(looks: Sequence[tuple[Look, Look]], num_jobs: int) -> float | None:
     """How long cells will take of which this was found, by what is known of them; None if too little is."""
-    done = [result.content for result, _ in looks if result.state == "done"]
-    runs = [run for result, run in looks if result.state != "done"]
+    done = [result.content for result, _ in looks if result.state in ("done", "measured")]
+    runs = [run for result, run in looks if result.state not in ("done", "measured")]
     whole = [_whole_seconds(run) for run in runs if run.total]
     trained = [float(content["seconds"]) for content in done] or whole
     if not runs or not trained:
