@@ -72,11 +72,11 @@ def test_experiments_are_told_by_their_title_and_what_they_show(results, tmp_pat
     assert "\n## Misuse trained longer\n" in text
     assert "![Joint accuracy while training: Misuse trained longer]" in text
     assert table(tmp_path, "counterparts")["rows"] == [
-        ["Figure 2", "misuse-longer", 2],
-        ["Figure 2", "misuse-python", 2],
-        ["Figure 5", "embeddings", 1],
+        ["Figure 2", "Misuse trained longer", "misuse-longer", 2],
+        ["Figure 2", "Misuse over sizes", "misuse-python", 2],
+        ["Figure 5", "", "embeddings", 1],
     ]
-    assert "| Figure 2 | `rarename sweep experiments/misuse-longer.toml` | 2 |" in text
+    assert "| Figure 2 | Misuse trained longer | `rarename sweep experiments/misuse-longer.toml` | 2 |" in text
     assert "Variable misuse, Python (`embeddings`)" not in text
 
 

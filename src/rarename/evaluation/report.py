@@ -195,22 +195,23 @@ def _verdicts(judged: Sequence[Claim]) -> Table:
 
 def _counterparts(found: Sequence[Study], embeddings: Sequence[Result]) -> Table | None:
     """What of the paper is repeated by which experiment, with the command."""
-    known = {study.experiment: (study.shows, len(study.results)) for study in found}
-    known |= {each.experiment: (each.shows, _times(embeddings, each.experiment)) for each in embeddings}
+    known = {study.experiment: (study.shows, study.title, len(study.results)) for study in found}
+    known |= {each.experiment: (each.shows, each.title, _times(embeddings, each.experiment)) for each in embeddings}
     rows = [
         [
             Cell(shows, shows),
+            Cell(title, title),
             Cell(f"`rarename sweep experiments/{experiment}.toml`", experiment),
             number_cell(num_models),
         ]
-        for experiment, (shows, num_models) in known.items()
+        for experiment, (shows, title, num_models) in known.items()
         if shows
     ]
     if not rows:
         return None
     note = "Each command trains and measures what is not there yet; `rarename report results/` then writes this report."
-    columns = ["What it shows", "Command", "Models measured"]
-    return Table("counterparts", "Tables and figures of the paper", columns, rows, note, num_labels=2)
+    columns = ["Of the paper", "Experiment", "Command", "Models"]
+    return Table("counterparts", "Tables and figures of the paper, and what else was asked", columns, rows, note, 3)
 
 
 def _times(results: Sequence[Result], experiment: str) -> int:
