@@ -68,7 +68,7 @@ def is_of(kind: str, tree: Traversal, node: int, role: Role, language: Language)
     if role != ROLES[kind]:
         return False
     if kind == "chained":
-        return tree.types[tree.parents[node] + 1] == language.around_names[0][0]
+        return tree.types[tree.parents[node] + 1] in language.call_types
     if kind in AROUND:
         child = node
         while (parent := tree.parents[child]) >= 0 and tree.types[child] != "comprehension":

@@ -66,6 +66,7 @@ def test_a_model_for_completion_is_inside_the_package(language):
         ("python", "def load(fnm):\n    with open(fnm) as stream:\n        return stream.", "read"),
         ("javascript", "function area(width, height) {\n  return width * ", "height"),
         ("javascript", "const wanted = [];\nfor (const item of items) {\n  wanted.", "push"),
+        ("javascript", "class Row { cells = []; add(cell) { this.cells.push(cell) } }\nnew Row().", "add"),
     ],
 )
 def test_obvious_names_are_suggested(language, text, name):

@@ -153,7 +153,9 @@ class Completer:
         told = _Told(told.alone | dict.fromkeys(cursor.expected, best), told.as_keyword)
         names = {*_untold(cursor), *told.alone, *told.as_keyword} - cursor.reserved
         suggestions = [_suggestion(name, cursor, told) for name in _beginning_with(cursor.word, names)]
-        suggestions.sort(key=lambda each: (not each.is_in_scope, -each.probability, each.name))
+        suggestions.sort(
+            key=lambda each: (not each.is_in_scope, -each.probability, each.name not in cursor.expected, each.name)
+        )
         return suggestions[:top]
 
     def probabilities(self, cursor: Cursor) -> dict[str, float]:
@@ -188,8 +190,10 @@ class Completer:
 
     def _is_behind_call(self, cursor: Cursor) -> bool:
         """Whether the cursor names an attribute of what a call returns."""
-        around, types = self.language.around_names, cursor.traversal.types
-        return bool(around) and cursor.role is Role.ATTRIBUTE and types[cursor.parent + 1 :][:1] == [around[0][0]]
+        of_attribute = cursor.traversal.types[cursor.parent + 1 :][:1]
+        return (
+            cursor.role is Role.ATTRIBUTE and self.language.call_types.issuperset(of_attribute) and bool(of_attribute)
+        )
 
     def _sum(self, shares: Sequence[_Share]) -> dict[str, float]:
         """The probability of each name in some of the ways."""

@@ -30,13 +30,15 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file
     language, data = read_bytes(arguments)
 
-    from rarename.assist.complete import Completer
     from rarename.syntax.unfinished import at_cursor
 
     try:
         cursor = at_cursor(language.decode(data), language, arguments.line, arguments.column)
     except RarenameError as error:
         raise UsageError(f"{name}: {error}") from error
+
+    from rarename.assist.complete import Completer  # not before: it takes seconds, and the cursor may be in a string
+
     suggestions = Completer.load(language.name, arguments.model).at(cursor, arguments.top)
     if arguments.format == "json":
         content = {

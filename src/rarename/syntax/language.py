@@ -60,6 +60,8 @@ class Language:
     around_names: tuple[tuple[str, ...], ...] = ()
     """What may turn out to stand around a name when the text goes on: nodes that come before the name, as in `a()`,
     `a.b`, `a.b()` and `a[b]`. The first is a call."""
+    call_types: frozenset[str] = frozenset()
+    """The node types of calls: behind one of them an attribute may follow, or one more argument."""
     as_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What nodes turn out to be when a value is assigned to the attribute that seemed a statement by itself: the
     statement, and the attribute."""

@@ -43,6 +43,7 @@ JAVASCRIPT = Language(
         ("CallExpression", "MemberExpression"),
         ("ArrayAccess",),
     ),
+    call_types=frozenset({"CallExpression", "NewExpression"}),
     as_target={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",

@@ -30,6 +30,7 @@ PYTHON = Language(
     fixed_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",
     around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
+    call_types=frozenset({"Call"}),
     as_target={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),
 )
