@@ -76,6 +76,7 @@ PYTHON_CASES = {
     "import os as ‸": "Import alias:os > identifier",
     "from ‸": "Module > ImportFrom",
     "from .a.‸": "Module > ImportFrom",
+    "from ...‸": "Module > ImportFrom",
     "from a import ‸": "Module ImportFrom:a > alias",
     "from a import (b, ‸": "ImportFrom:a alias:b > alias",
     "lambda ‸": "Lambda arguments args > NameParam",
@@ -109,6 +110,9 @@ PYTHON_CASES = {
     "match ‸": "Module Match > NameLoad",
     "match x:\n  case ‸": "cases match_case MatchAs > NameStore",
     "match x:\n  case C(a=‸": "NameLoad:C keyword:a MatchAs > NameStore",
+    "match x:\n  case [a, *b] if ‸": "MatchAs NameStore:a MatchStar NameStore:b > NameLoad",
+    "match x:\n  case a if ‸:": "match_case MatchAs NameStore:a > NameLoad",
+    "match x:\n  case a if b if ‸": "MatchAs NameStore:a IfExp > NameLoad",
     "match.‸": "Expr Call AttributeLoad NameLoad:match > attr",
     "try:\n  x = ‸": "TryExcept body Assign NameStore:x > NameLoad",
     "try: ‸": "TryExcept body Expr Call > NameLoad",
@@ -123,6 +127,9 @@ PYTHON_CASES = {
     "print 'a'\nx = ‸": "Module Assign NameStore:x > NameLoad",
     "def f(a):\n  print a\n  return ‸": "defaults body Return > NameLoad",
     "try:\n  a\nexcept E, e:\n  return ‸": "NameStore:e body Return > NameLoad",
+    "def f(a, b: int = 1 c) -> d:\n  return ‸": "NameParam:a NameParam:b NameParam:c defaults body Return > NameLoad",
+    "def f a, b):\n  return ‸": "args NameParam:a NameParam:b defaults body Return > NameLoad",
+    "class A(B C):\n  x = ‸": "ClassDef:A bases body Assign NameStore:x > NameLoad",
     "def f(:\n  pass\nx = ‸": "decorator_list Assign NameStore:x > NameLoad",
     "x = (1,\ndef f():\n  y = ‸": "body Assign NameStore:y > NameLoad",
     "x = 'a\ny = ‸": "Module Assign NameStore:y > NameLoad",
@@ -139,6 +146,14 @@ PYTHON_CASES = {
     "def f(a\n  return ‸": "NameParam:a defaults body Return > NameLoad",
     "try\n  a = 1\nexcept E\n  b = ‸": "handlers ExceptHandler type NameLoad:E body Assign NameStore:b > NameLoad",
     "match = a\n  b = ‸": "NameStore:match NameLoad:a Assign NameStore:b > NameLoad",
+    # Headers with their colon in brackets.
+    "def f(a, b:\n  for c in a:\n    g(‸": "NameParam:a NameParam:b defaults body For NameStore:c NameLoad:a body"
+    " Expr Call NameLoad:g > NameLoad",
+    "def f(a,\n      b=1:  # c\n  x = ‸": "NameParam:a NameParam:b defaults Num:1 body Assign NameStore:x > NameLoad",
+    "for a in range(10:\n  f(‸)": "NameStore:a Call NameLoad:range Num:10 body Expr Call NameLoad:f > NameLoad",
+    "class A(B:\n  def f(a:\n    return ‸": "NameParam:a defaults body Return > NameLoad",
+    "if a in {b:\n  ‸": "CompareIn NameLoad:a Dict NameLoad:b > NameLoad",
+    "if f(lambda:\n  ‸": "Call NameLoad:f Lambda arguments args defaults > NameLoad",
     # Brackets left open in the lines above.
     "x = f(a\ny = b\nz = ‸": "NameStore:x Call NameLoad:f NameLoad:a Assign NameStore:y NameLoad:b"
     " Assign NameStore:z > NameLoad",
@@ -288,6 +303,12 @@ def test_a_byte_order_mark_does_not_count() -> None:
     assert shown(at_cursor("\ufeffx = ", PYTHON, 1, 5), 2) == "Assign NameStore:x > NameLoad"
 
 
+def test_a_carriage_return_alone_ends_a_line_of_python() -> None:
+    cursor = at_cursor("import os\rtotal = 1  # a\rto", PYTHON, 3, 3)
+    assert (cursor.word, cursor.own_names) == ("to", {"os", "total"})
+    assert shown(cursor, 3) == "Num:1 Expr Call > NameLoad"
+
+
 def test_the_role_is_that_of_the_name_at_the_cursor() -> None:
     expected = {"x = ‸": Role.READ, "x = a.‸": Role.ATTRIBUTE, "for ‸": Role.WRITE, "def f(‸": Role.PARAMETER}
     expected |= {"f(a=1, ‸": Role.KEYWORD, "import ‸": Role.MODULE, "def ‸": Role.FUNCTION, "class ‸": Role.CLASS}
@@ -333,7 +354,15 @@ PYTHON_SCOPES = [
     Scope("try:\n  pass\nexcept E as e:\n  ‸", "e"),
     Scope("match a:\n  case [b, C(c=d)]:\n    return ‸", "b d", "c"),
     Scope("def f():\n  global a\n  a = 1\n‸", "a"),
+    Scope("def f():\n  return ‸\ndef g():\n  global a\n  a = 1\n", "a"),
+    Scope("def f():\n  return (‸\ndef g():\n  global a\n  a = 1\n", "a"),
+    Scope("x = ‸\ndef g():\n  global a\n  a = 1\n", "", "a"),
     Scope("def f():\n  a = 1\n  def g():\n    nonlocal a\n    ‸", "a"),
+    Scope("a = 1\ndef f():\n  b = 1\ndef g(c):\n  global d, ‸\ne = 1\n", "a e f g", "b c d print"),
+    Scope("def f():\n  global ‸\n  )\ne = 1\n", "e f", "print"),
+    Scope("a = 1\ndef f(b):\n  def g(c):\n    d = 1\n    nonlocal ‸", "b g", "a c d f print"),
+    Scope("class A:\n  a = 1\n  def f(self):\n    nonlocal ‸", "", "A a f self"),
+    Scope("def f():\n  a = 1\ndef g(b):\n  del ‸\n  c = 1", "b f g", "a c print"),
     Scope("def f():\n  ‸\ndef g(): pass\nclass C: pass\nimport a.b\nx = 1\n", "f g C a x"),
     Scope("‸\ndef g(): pass\nx = 1\n", "g", "x"),
     Scope("class C:\n  ‸\nx = 1\n", "", "x"),
@@ -353,6 +382,16 @@ PYTHON_SCOPES = [
     Scope("class A:\n  def f(self, a)\n    x = a\n    y = ‸", "A self a x", "y"),
     Scope("def f(a, b):\n  x = g(a\n  y = b\n  z = ‸", "a b x y", "z"),
     Scope("def f(a, b):\n  x = [a, b\n  y = b\n  if y:\n    return ‸", "a b x y"),
+    # Names of code that is left out.
+    Scope("def f(a b):\n  return ‸\n)", "a b f", "return def"),
+    Scope("def f(a b):\n  pass\ndef g(c):\n  return ‸", "c f g", "a b"),
+    Scope("class A(b c):\n  ‸", "b c", "A class"),
+    Scope("for i on x:\n  foo(‸)", "i x foo", "for"),
+    Scope("x = foo.\ny = 2\nbar(‸)", "x y foo bar"),
+    Scope("with open(a as b:\n  foo(‸)", "a b"),
+    Scope('x y = a.b + f\'c\' + """d \'e""" + \'g\' + 0x1f  # h\n‸', "x y a", "b c d e f g h x1f"),
+    Scope("x y\nfrom a import b\nc = ‸", "x y b", "a c"),
+    Scope("def g(h):\n  pass\nx y\n‸", "x y g", "h"),
 ]
 
 JAVASCRIPT_SCOPES = [
@@ -383,6 +422,8 @@ JAVASCRIPT_SCOPES = [
     Scope("x = x + ‸;", "x"),
     Scope("var a = function own() { own(); return arguments; };\n‸", "a", "own arguments"),
     Scope("x = ‸;", "null true false undefined", "this"),
+    # Names of code that is left out.
+    Scope("let a = [...$b] c;\nlet d = e.f 'g' `h` i; // j\nk = ‸", "a $b c d e i", "f g h j k let"),
 ]
 
 
@@ -407,6 +448,12 @@ def test_names_of_the_text_are_told_from_those_that_need_no_binding() -> None:
     cursor = look("function f(a) { return ‸ }", JAVASCRIPT)
     assert cursor.own_names == {"f", "a", "arguments"}
     assert "Math" in cursor.in_scope
+
+
+def test_names_of_code_that_is_left_out_stand_where_a_variable_is_read() -> None:
+    assert look("x y\nfrom a import *\nz = ‸", PYTHON).own_names == frozenset()  # any name may be meant
+    assert not look("x y\nz.‸", PYTHON).in_scope
+    assert look("x y\nz = (‸)\n", PYTHON).own_names == {"x", "y"}
 
 
 def test_any_name_may_come_with_a_star() -> None:
@@ -477,15 +524,42 @@ def test_relative_modules_are_those_that_the_text_has() -> None:
         ("f(own=1)\ng(a, ‸", "encoding own"),
         ("def f(a, *b, c, **d): pass\nf(‸", "encoding a c"),
         ("class A:\n  def f(self, a): pass\nx.f(‸", "encoding a"),
-        ("class A:\n  def __init__(self, a): pass\nA(‸", "encoding a"),
+        ("class A(B): pass\nA(‸", "encoding"),
+        ("class A:\n  def __init__(self, a): super().__init__(‸", "encoding"),
+        ("from c import open\nopen(‸", "encoding text"),
         ("f(b=1, ‸", "encoding"),
-        ("def f(a, b): pass\nf(b=1, ‸=2)", "encoding a"),
     ],
 )
 def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
     found = look(text, PYTHON).argument_names
     assert set(names.split()) <= found
     assert not {"self", "b", "d"} & found
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(a, b, *, c): pass\nf(‸", "a b c"),
+        ("def f(a, b, *, c): pass\nf(1, ‸)", "b c"),
+        ("def f(a, b, c=lambda d, **e: 1): pass\nf(1, c=2, ‸", "b"),
+        ("f(‸)\nasync def f(a): pass\nclass B:\n  def f(self, c): pass", "a"),
+        ("class A:\n  def __init__(self, a, b): pass\nA(1, ‸", "b"),
+        ("class A:\n  def f(self, a, b): pass\n  def g(self): self.f(1, ‸", "b"),
+        ("sorted(a, ‸", "key reverse"),
+        ("class A:\n  def print(self, a): pass\nprint(‸", "end file flush sep"),
+        ("len(‸", ""),
+        ("class A(meta‸", "metaclass"),
+        ("class A(B, metaclass=C, ‸", ""),
+    ],
+)
+def test_the_names_of_arguments_are_those_of_the_function_if_it_is_known(text: str, names: str) -> None:
+    assert look(text, PYTHON).argument_names == set(names.split())
+
+
+def test_a_function_that_takes_any_name_takes_no_argument_twice() -> None:
+    names = look("def f(path, mode, **others): pass\nf('a', ‸", PYTHON).argument_names
+    assert {"mode", "encoding"} <= names
+    assert "path" not in names
 
 
 @pytest.mark.parametrize("text", ["‸", "x = ‸", "‸(a)", "f(*‸", "f(**‸", "f(a + ‸", "f(a=‸", "(a, ‸", "[‸", "f(x[‸"])
@@ -574,6 +648,9 @@ def test_variables_of_comprehensions_are_expected_in_their_element(text: str, na
         ("x = 1.‸", "a number"),
         ("f'{x:‸}'", "a string"),
         ("f'{x:‸", "a string"),
+        ("f'{x!‸}'", "a string"),
+        ("f'{x!r‸", "a string"),
+        ("f'{x=‸}'", "a string"),
     ],
 )
 def test_no_name_in_python(text: str, where: str) -> None:
@@ -606,6 +683,7 @@ def test_no_name_in_javascript(text: str, where: str) -> None:
     [
         *((PYTHON, text) for text in ("load(path)‸", "rows[0]‸", "x = {}‸", "x = 'a'‸", "x = rows[0]na‸", "f'{a}'‸")),
         *((PYTHON, text) for text in ("for row i‸", "x = load ‸", "import os a‸", "f(1 ‸)", "x = None ‸", "f'{a ‸}'")),
+        (PYTHON, "x = ...‸"),
         *(
             (JAVASCRIPT, text)
             for text in ("rows[0]‸", "x = 'a'‸", "x = `a`‸", '<p title="a"‸', "load(path)‸", "(a)na‸")
@@ -620,6 +698,7 @@ def test_no_name_behind_an_operand(language: Language, text: str) -> None:
 @pytest.mark.parametrize(
     ("language", "text"),
     [
+        *((PYTHON, text) for text in ("f'{a == ‸}'", "f'{f(a=‸)}'", "x = ..., ‸", "x = ...\n‸")),
         *((PYTHON, text) for text in ("print ‸", "match ‸:\n    case 1: pass", "f(a\n  ‸", "x = not ‸", "x = a if ‸")),
         *((JAVASCRIPT, text) for text in ("if (found)‸", "{}‸", "while (found)na‸", "for await (const a of b)‸")),
     ],

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rarename.errors import ParseError, UsageError
@@ -18,6 +18,9 @@ _ALIKE: dict[Role, frozenset[Role]] = {
     Role.KEYWORD: frozenset({Role.KEYWORD, Role.PARAMETER}),
 }
 """Where scope says nothing, the roles in which the text has names that may stand in a role, too."""
+
+_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"
+"""A string of one line, in both languages: a regular expression."""
 
 _CLOSED = re.compile(r"[ \t]*(?:[(\[`]|\??\.|=(?![=>]))")
 """What follows a name that is called, has an attribute or is assigned to already."""
@@ -40,8 +43,8 @@ class Cursor:
     word: str
     """What stands of the name already, left of the cursor."""
     in_scope: frozenset[str]
-    """The names that a variable that is read here can mean; empty where scope says nothing. Of a private name, and of
-    a key or tag that may be a variable as well, the ones of the text."""
+    """The names that a variable that is read here can mean, or one that is deleted or declared `global`; empty where
+    scope says nothing. Of a private name, and of a key or tag that may be a variable as well, the ones of the text."""
     own_names: frozenset[str]
     """Of these the ones that the text itself has; the others are builtins and globals."""
     is_scope_known: bool
@@ -66,6 +69,8 @@ class _Way:
 
     letter: str
     """A character of a name: a regular expression."""
+    skipped: str
+    """Strings and comments, roughly: a regular expression."""
     scan: Callable[[str], Any]
     """What is open at the end of a text."""
     statement_end: re.Pattern[str]
@@ -84,6 +89,7 @@ class _Way:
 _WAYS = {
     "python": _Way(
         letter=r"\w",
+        skipped=rf"#[^\n]*|[rRbBuUfFtT]{{0,2}}(?:\"{{3}}.*?\"{{3}}|'{{3}}.*?'{{3}}|{_STRING})",
         scan=python.Scan,
         statement_end=python.STATEMENT_END,
         cut=python.cut,
@@ -95,6 +101,7 @@ _WAYS = {
     ),
     "javascript": _Way(
         letter=r"[\w$]",
+        skipped=rf"//[^\n]*|/\*.*?(?:\*/|\Z)|`(?:[^`\\]|\\.)*+`?|{_STRING}",
         scan=javascript.Scan,
         statement_end=javascript.STATEMENT_END,
         cut=javascript.cut,
@@ -123,7 +130,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     if language.name not in _WAYS:
         raise UsageError(f"no names can be completed in {language.name}; choose one of {', '.join(_WAYS)}")
     way = _WAYS[language.name]
-    place, word = _split(_clean(text), language, way.letter, line, column)
+    place, word = _split(_clean(text, language), way.letter, line, column)
     if word[:1].isdigit():
         raise place.nothing("the cursor stands in a number")
     scan = way.scan(place.before)
@@ -140,6 +147,10 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     if role not in IDENTIFIER_ROLES:
         raise place.nothing("the cursor stands in a string")
     scope = way.in_scope(mended, roles, node)
+    reserved = way.reserved(mended, role, node)
+    if role == Role.READ and scope.is_known and not mended.is_whole:
+        left_out = _names_in(place.before, way) - _names_in(mended.text, way) - reserved
+        scope = replace(scope, own=scope.own | left_out)
     is_argument = role == Role.KEYWORD or (role == Role.READ and scan.begins_argument)
     return Cursor(
         traversal=Traversal(tree.types[:node], tree.values[:node], tree.parents[:node]),
@@ -153,7 +164,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
         is_scope_known=scope.is_known,
         expected=scope.expected,
         alike=frozenset() if scope.is_known else _alike(tree, roles, node),
-        reserved=way.reserved(mended, role, node),
+        reserved=reserved,
         is_open=not _CLOSED.match(place.after),
         argument_names=way.argument_names(tree, roles, node) if is_argument else frozenset(),
         module=module,
@@ -180,21 +191,25 @@ def _mended(place: Place, scan: Any, language: Language, way: _Way) -> Mended:
     return Mended(text, traversal, is_whole=False, later=way.names_bound_in(place.after, language))
 
 
-def _clean(text: str) -> str:
-    """The text without a byte order mark; what UTF-8 cannot hold becomes a question mark."""
-    text = text.removeprefix("\ufeff")
+def _names_in(text: str, way: _Way) -> set[str]:
+    """The names in the code of a text, without those behind a dot; words of the language are among them."""
+    words = re.findall(rf"{way.skipped}|(?<!\.)\.[ \t]*{way.letter}+|({way.letter}+)", text, re.DOTALL)
+    return {word for word in words if word and not word[0].isdigit()}
+
+
+def _clean(text: str, language: Language) -> str:
+    """The text without a byte order mark, its lines ended alike; what UTF-8 cannot hold becomes a question mark."""
+    text = re.sub(language.line_break.decode(), "\n", text.removeprefix("\ufeff"))
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _split(text: str, language: Language, letter: str, line: int, column: int) -> tuple[Place, str]:
+def _split(text: str, letter: str, line: int, column: int) -> tuple[Place, str]:
     """The text cut at the cursor, and the word left of it."""
-    breaks = list(re.finditer(language.line_break.decode(), text))
-    num_lines = len(breaks) + 1
-    if not 1 <= line <= num_lines:
-        raise UsageError(f"no line {line}: the text has {num_lines} line{'s' * (num_lines > 1)}")
-    start = breaks[line - 2].end() if line > 1 else 0
-    end = breaks[line - 1].start() if line < num_lines else len(text)
-    num_columns = len(text[start:end].rstrip("\r")) + 1
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        raise UsageError(f"no line {line}: the text has {len(lines)} line{'s' * (len(lines) > 1)}")
+    start = sum(len(each) + 1 for each in lines[: line - 1])
+    num_columns = len(lines[line - 1].rstrip("\r")) + 1
     if not 1 <= column <= num_columns:
         raise UsageError(f"no column {column}: line {line} has columns 1 to {num_columns}")
     cursor = start + column - 1

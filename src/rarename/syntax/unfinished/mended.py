@@ -68,7 +68,7 @@ class Scope:
     """The names that a variable can mean at a place."""
 
     own: frozenset[str] = frozenset()
-    """Those that the text itself binds, or reads without binding them anywhere."""
+    """Those that the text itself binds, or reads without binding them anywhere, or has in code that was left out."""
     given: frozenset[str] = frozenset()
     """Those that need no binding: builtins and globals."""
     is_known: bool = False

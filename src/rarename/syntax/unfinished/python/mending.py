@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
+from keyword import iskeyword
 
 from rarename.errors import ParseError
 from rarename.syntax.language import Language
@@ -68,7 +69,7 @@ def _names_bound_outermost(traversal: Traversal, language: Language) -> Later:
         name = (traversal.values[node] or "").partition(".")[0]
         if (role in _DEFINED and parent == 0) or (traversal.types[node] == "alias" and is_outermost):
             definitions.add(name)
-        elif traversal.types[node] == "NameStore" and is_outermost:
+        elif (traversal.types[node] == "NameStore" and is_outermost) or traversal.types[parent] == "Global":
             variables.add(name)
     return Later(frozenset(definitions), frozenset(variables))
 
@@ -221,7 +222,9 @@ def _missing(level: Level, inner: str, is_innermost: bool) -> Sequence[str]:
 
 
 def _num_leading(tokens: Sequence[str]) -> int:
-    """Words at the start of a statement that look like parts of an expression: `if`."""
+    """Tokens at the start of a statement whose last one looks like a part of an expression: `if`, `case a if`."""
+    if tokens[0] == "case" and "if" in tokens:
+        return tokens.index("if") + 1
     return int(tokens[0] in ("if", "elif", "while"))
 
 
@@ -249,6 +252,8 @@ def _pending(tokens: Iterable[str]) -> list[str]:
 
 _PYTHON_2_EXCEPT = re.compile(r"(except\b.*?),\s*(\w+)\s*(?=:)", re.DOTALL)
 _DEFINITION = re.compile(r"(?:async\s+)?(def|class)\s+(\w+)")
+_PARAMETER = re.compile(r"#[^\n]*|[:=][^\S\n]*[^\s,)]*|([^\W\d]\w*)")
+"""A parameter; or its annotation or default value, roughly, or a comment."""
 _PLAIN_HEADERS = {"elif": "elif 0:", "else": "else:", "except": "except:", "finally": "finally:", "try": "try:"}
 
 
@@ -263,7 +268,8 @@ def _respelled(entry: tuple[Line, str]) -> tuple[Line, str]:
         return line, text
     definition = _DEFINITION.match(text)
     if definition and (line.opens_block or line.is_broken):
-        return replace(line, opens_block=True), f"{definition[1]} {definition[2]}():"
+        parameters = _parameters(text[definition.end() :]) if definition[1] == "def" else ""
+        return replace(line, opens_block=True), f"{definition[1]} {definition[2]}({parameters}):"
     if not line.opens_block:
         return line, ""
     if line.first == "except":
@@ -271,6 +277,16 @@ def _respelled(entry: tuple[Line, str]) -> tuple[Line, str]:
         if modern != text and _parses(_Statement(modern + body), line.first):
             return line, modern
     return line, _PLAIN_HEADERS.get(line.first, "if 0:")
+
+
+def _parameters(text: str) -> str:
+    """The names of the parameters in a header that does not parse, as far as can be told.
+
+    >>> _parameters("(self, size: int = 3 rest) -> list[int]:")
+    'self, size, rest'
+    """
+    names = _PARAMETER.findall(text.partition("->")[0])
+    return ", ".join(dict.fromkeys(name for name in names if name and not iskeyword(name)))
 
 
 _NEXT_CLAUSES = {

@@ -20,7 +20,7 @@ _NEVER_IN_BRACKETS = frozenset(
 """The words that begin a statement wherever they begin a line: a bracket before them was left open."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _GROUPS = frozenset({"()", "[]", "{}", NUMBER, STRING})
-_CONSTANTS = frozenset({"None", "True", "False"})
+_CONSTANTS = frozenset({"None", "True", "False", "..."})
 _BLOCK_HEADER = re.compile(r"(?:async[^\S\n]+)?(?:for|if|else)\b[^\n]*:[^\S\n]*(?:#[^\n]*)?$", re.MULTILINE)
 """A header whose word may stand in brackets as well; there no line would end with a colon."""
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*[^\S\n]*=(?!=)")
@@ -56,6 +56,8 @@ _FORMAT_PART = {
 
 _FIELD, _SPECIFICATION = "{field", ":format"
 """The openers of what stands in the braces of an f-string, and of the format behind its colon."""
+_FIELD_ENDS = frozenset({"!", "="})
+"""The tokens that end the expression in such braces: a conversion follows, or nothing."""
 
 
 @dataclass(slots=True)
@@ -128,7 +130,8 @@ class Scan:
         """
         level = self.stack[-1]
         is_soft = len(level.tokens) == 1 and level.last in _SOFT_KEYWORDS
-        return _is_operand(level.last) and not is_soft and "\n" not in self.text[self._code_end :]
+        is_relative = level.tokens[:1] == ["from"] and level.last == "..."
+        return _is_operand(level.last) and not is_soft and not is_relative and "\n" not in self.text[self._code_end :]
 
     def _run(self) -> None:
         text, size = self.text, len(self.text)
@@ -159,7 +162,8 @@ class Scan:
                 else:
                     self._token(token, start)
                 self._code_end = self._position
-        if self.stack[-1].opener == _SPECIFICATION:
+        level = self.stack[-1]
+        if level.opener == _SPECIFICATION or (level.opener == _FIELD and level.last in _FIELD_ENDS):
             self.enclosing = "a string"
         if self._at_line_start:
             self._begin_line("", size)
@@ -185,6 +189,8 @@ class Scan:
         if is_in_brackets and self._begins_statement(token, start, indent):
             self.line.is_broken = True
             self.line.lacks = "".join(level.closer for level in reversed(self.stack[1:]))
+            if self._has_colon_in_brackets():  # the brackets close before it, and it is added behind them
+                self._code_end = self.stack[-1].starts[-1]
             self._close_to(1)
             self._end_line()
         elif is_in_brackets and indent > self.line.indent:
@@ -200,6 +206,8 @@ class Scan:
             return True
         is_behind_operand = _is_operand(self.stack[-1].last)
         if indent > self.line.indent:  # the body of a header
+            if self._has_colon_in_brackets():
+                return True
             is_first = self.is_header and not self.line.is_continued
             return is_first and is_behind_operand and _BODY.match(self.text, start) is not None
         if iskeyword(token):
@@ -207,6 +215,11 @@ class Scan:
         if self.line.is_continued and self.stack[-1].last == ",":  # the other arguments stand deeper
             return _ASSIGNMENT.match(self.text, start) is not None
         return token.isidentifier() and is_behind_operand
+
+    def _has_colon_in_brackets(self) -> bool:
+        """Whether the colon that should end a header stands in brackets, at the end of a line: `def f(a, b:`."""
+        level = self.stack[-1]
+        return self.is_header and level.opener != "{" and level.last == ":" and "lambda" not in level.tokens
 
     def _end_header(self, indent: int) -> None:
         """Give the line above the colon that it lacks, if it is a header and the next line stands deeper."""

@@ -4,7 +4,7 @@ A name that is read somewhere and bound nowhere comes from elsewhere: it can be 
 """
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from keyword import kwlist
 
 from rarename.syntax.python import PYTHON
@@ -25,6 +25,7 @@ _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLAS
 _OUTSIDE = PYTHON.outer_types | {"annotation"}
 """The parts of a function or class that are evaluated around it, not inside."""
 _BINDING_STATEMENTS = frozenset({"Assign", "AnnAssign", "NamedExpr"})
+_DECLARATIONS = frozenset({"Global", "Nonlocal"})
 
 
 def reserved(_mended: Mended, role: Role, _node: int) -> frozenset[str]:
@@ -33,10 +34,13 @@ def reserved(_mended: Mended, role: Role, _node: int) -> frozenset[str]:
 
 
 def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    """The names that the variable at a node can mean, if one is read there."""
-    if roles[node] != Role.READ:
-        return Scope()
+    """The names that the variable at a node can mean, if one is read or deleted there, or declared `global`."""
     traversal = mended.traversal
+    if traversal.types[traversal.parents[node]] in _DECLARATIONS:
+        return _in_scope_of_declaration(mended, roles, node)
+    is_deleted = traversal.types[node] == "NameDel"
+    if roles[node] != Role.READ and not is_deleted:
+        return Scope()
     scopes = _scopes(traversal)
     visible = _visible_scopes(traversal, scopes, node)
     # Elsewhere any order will do: a comprehension binds behind its element, a function around may run on before.
@@ -46,19 +50,11 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
     names = set(mended.later.definitions | (mended.later.variables if 0 not in ordered else frozenset()))
     names |= _names_from_elsewhere(traversal, roles, node)
     has_star = False
-    for binding, role in enumerate(roles):
-        if role not in _BINDING_ROLES or binding == node or binding in not_yet:
+    for binding in _bindings(traversal, roles):
+        if binding == node or binding in not_yet:
             continue
-        type_, parent = traversal.types[binding], traversal.parents[binding]
-        if type_ in ("NameDel", "ImportFrom"):
-            continue
-        has_star = has_star or (type_ == "alias" and traversal.values[binding] == "*")
-        scope = scopes[binding]
-        if traversal.types[parent] == "NamedExpr":
-            while traversal.types[scope] in _COMPREHENSIONS:
-                scope = scopes[scope]
-        if traversal.types[parent] == "Global" and binding < node:
-            scope = 0
+        has_star = has_star or _is_star(traversal, binding)
+        scope = _scope_of_binding(traversal, scopes, binding)
         if scope not in visible:
             continue
         is_before = binding < node or binding < loop_ends
@@ -66,9 +62,51 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
         if is_before or (mended.is_whole and (scope not in ordered or is_defined_later)):
             names.add(_bound_name(traversal, binding))
     names.discard("")
-    given = BUILTINS | _names_of_classes(traversal, scopes, node)
+    given = frozenset[str]() if is_deleted else BUILTINS | _names_of_classes(traversal, scopes, node)
     expected = names & _unused_targets(traversal, node) if mended.is_whole else frozenset[str]()
     return Scope(frozenset(names), given, is_known=not has_star, expected=frozenset(expected))
+
+
+def _in_scope_of_declaration(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+    """The names that `global` or `nonlocal` can declare: those of the module, or of the functions around."""
+    traversal = mended.traversal
+    statement = traversal.parents[node]
+    scopes = _scopes(traversal)
+    if traversal.types[statement] == "Global":
+        visible = [0]
+        names = set(mended.later.definitions | mended.later.variables)
+    else:
+        visible = [scope for scope in _visible_scopes(traversal, scopes, node)[1:] if scope]
+        names = set()
+    has_star = False
+    for binding in _bindings(traversal, roles):
+        if traversal.parents[binding] != statement and _scope_of_binding(traversal, scopes, binding) in visible:
+            names.add(_bound_name(traversal, binding))
+            has_star = has_star or _is_star(traversal, binding)
+    return Scope(frozenset(names - {""}), is_known=not has_star)
+
+
+def _bindings(traversal: Traversal, roles: Sequence[Role]) -> Iterator[int]:
+    """The nodes that bind a name."""
+    for node, role in enumerate(roles):
+        if role in _BINDING_ROLES and traversal.types[node] not in ("NameDel", "ImportFrom"):
+            yield node
+
+
+def _is_star(traversal: Traversal, binding: int) -> bool:
+    """Whether a node is the star of `from a import *`."""
+    return traversal.types[binding] == "alias" and traversal.values[binding] == "*"
+
+
+def _scope_of_binding(traversal: Traversal, scopes: Sequence[int], binding: int) -> int:
+    """The scope in which a name is bound: that of the module by `global`, the one around a comprehension by `:=`."""
+    scope, statement = scopes[binding], traversal.types[traversal.parents[binding]]
+    if statement == "Global":
+        return 0
+    if statement == "NamedExpr":
+        while traversal.types[scope] in _COMPREHENSIONS:
+            scope = scopes[scope]
+    return scope
 
 
 def _unused_targets(traversal: Traversal, node: int) -> set[str]:
