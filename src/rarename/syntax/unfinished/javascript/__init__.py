@@ -1,4 +1,4 @@
-"""Unfinished JavaScript. Reading order: scanning, mending, scope."""
+"""Unfinished JavaScript. Reading order: levels, scanning, closing, mending, scope."""
 
 from rarename.syntax.unfinished.javascript.mending import STATEMENT_END, cut, names_bound_in
 from rarename.syntax.unfinished.javascript.scanning import Scan

@@ -1,19 +1,29 @@
-"""Unfinished JavaScript as levels: the brackets, templates and elements of JSX that are open at the end."""
+"""Unfinished JavaScript as levels: the brackets, templates and elements of JSX that are open at the end.
+
+Where a line begins another statement, what the one before it left open is closed on the way, and so is `if (a {`.
+"""
 
 import re
-from dataclasses import dataclass
 
 from rarename.syntax.source import is_name
-from rarename.syntax.unfinished.levels import NUMBER, STRING, Level
-
-BLOCK, SWITCH, CLASS, OBJECT, SPECIFIERS, EXPRESSION = "block", "switch", "class", "object", "specifiers", "expression"
-"""What a brace can hold. An expression stands in the braces of JSX and of a template."""
-TAG, CHILDREN, CLOSING_TAG, TEMPLATE = "tag", "children", "closing tag", "template"
-"""The levels that are no bracket."""
-MEMBER = "member"
-"""The token for a name behind a dot, which may be spelled like a keyword."""
-STATEMENTS = frozenset({BLOCK, SWITCH})
-"""The levels that hold statements."""
+from rarename.syntax.unfinished.javascript.closing import completed, missing
+from rarename.syntax.unfinished.javascript.levels import (
+    BLOCK,
+    CHILDREN,
+    CLASS,
+    CLOSING_TAG,
+    EXPRESSION,
+    MEMBER,
+    OBJECT,
+    SPECIFIERS,
+    STATEMENTS,
+    SWITCH,
+    TAG,
+    TEMPLATE,
+    Open,
+    statement_start,
+)
+from rarename.syntax.unfinished.levels import NUMBER, STRING
 
 _TOKEN = re.compile(
     r"""
@@ -28,7 +38,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_REGEXP = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])*+(?P<end>/\w*)?")
+_REGEXP = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]?+|\[(?:[^\]\\\n]|\\[^\n]?+)*+(?:\]|\Z))*+(?P<end>/\w*)?")
 _TEMPLATE_PART = re.compile(r"\\.|\$\{|`", re.DOTALL)
 _JSX_TEXT_END = re.compile(r"[{<]")
 _JSX_START = re.compile(r"<(?=[\w$>]|\Z)")
@@ -45,10 +55,20 @@ _BEFORE_OPERAND = frozenset(
 """The words behind which an expression starts."""
 _LOOKS_BACK = frozenset({"in", "instanceof", "of", "as", "from", "else", "catch", "finally", "while", "extends"})
 """The words that may continue a statement on a new line."""
-_NEVER_IN_BRACKETS = re.compile(
-    r"(?:var|let|const|return|throw|import|export)\s+[\w$'\"{\[](?!\s*(?:in|of)\b)|(?P<control>(?:if|for|while|switch)\s*\()"
+_STATEMENT = re.compile(
+    r"""
+    (?:var|let|const|return|throw|import|export) \s+ (?:[\w$'"{\[] (?!\s*(?:in|of)\b) | \Z)
+  | (?P<control>(?:if|for|while|switch) (?P<gap>\s*) \()
+  | (?P<definition>(?:async\s+)? function\b \s*\*?\s* [\w$]* \s*(?:\(|\Z) | class\s+[\w$]*\s*(?:\{|extends\b|\Z))
+    """,
+    re.VERBOSE,
 )
-"""What begins a statement wherever it begins a line: a bracket before it was left open. A method may be named `if`."""
+"""What begins a statement wherever it begins a line, so that a bracket or an operator before it was left alone.
+
+A method may be named `if`, and a member called, as in `Symbol.for(…)`; a function or class may be an operand.
+"""
+_BEFORE_STATEMENT = frozenset({"()", "do", "else", "return", "yield"})
+"""The tokens behind which no operand is missing: a statement may come, or nothing."""
 _CONTROL = frozenset({"if", "while", "for", "with"})
 _BLOCK_STATEMENTS = frozenset(
     {"async", "catch", "class", "do", "else", "export", "finally", "for", "function", "if", "switch", "try", "while"}
@@ -56,21 +76,11 @@ _BLOCK_STATEMENTS = frozenset(
 )
 """The words that begin a statement that ends with a block."""
 _KEYWORDS = _BEFORE_OPERAND | _BLOCK_STATEMENTS | {"break", "const", "continue", "debugger", "import", "let", "var"}
-_LINKS = frozenset({".", "?.", "()", "[]", STRING})
+_BEFORE_NAME = (_KEYWORDS | {"as", "get", "set", "static", "type", "using"}) - {"{}"}
+"""The words that a name may follow."""
+_DOTS = frozenset({".", "?."})
+_LINKS = _DOTS | {"()", "[]", STRING}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
-
-
-@dataclass(slots=True)
-class Open(Level):
-    """A level, and what it is."""
-
-    kind: str = ""
-    name: str = ""
-    """The name of an element of JSX."""
-    is_done: bool = False
-    """Whether the last token ended a statement, unless an `else` or the like follows."""
-    start: int = 0
-    """Where its content starts in the text."""
 
 
 class Scan:
@@ -86,6 +96,9 @@ class Scan:
         self._is_operand_next = True
         """Whether an operand may come next, and not an operator: then `/` starts a regular expression."""
         self._has_newline = False
+        """Whether a line has ended since the last token."""
+        self._code_end = 0
+        """Where the last token ended."""
         self._run()
 
     @property
@@ -93,14 +106,17 @@ class Scan:
         """Whether the statement is a name so far, or one behind a dot: `‸`, `a.b().‸`."""
         tokens = self.stack[-1].tokens if not self.stack[-1].is_done else []
         is_chain = all(token in _LINKS or (is_name(token) and token not in _KEYWORDS) for token in tokens)
-        return self.stack[-1].kind in STATEMENTS and is_chain and (not tokens or tokens[-1] in (".", "?."))
+        return self.stack[-1].kind in STATEMENTS and is_chain and (not tokens or tokens[-1] in _DOTS)
 
     @property
     def is_behind_operand(self) -> bool:
-        """Whether something ends right before the cursor that no name can follow without a blank: `f(a)‸`, `a[0]‸`."""
-        if self.text.endswith(")"):
-            return self.stack[-1].tokens[-2:-1] not in (["if"], ["for"], ["while"], ["with"], ["await"])
-        return self.text.endswith(("]", '"', "'", "`"))
+        """Whether an operand ends before the cursor, in its line: `f(a)‸`, `a ‸`, `import {a} from ‸`."""
+        level = self.stack[-1]
+        if level.kind in (TAG, CLOSING_TAG):
+            return self.text.endswith(('"', "'"))
+        if level.kind == CLASS and "=" not in level.tokens:
+            return self.text.endswith((")", "]", '"', "'"))
+        return not self._is_operand_next and not self._has_newline and level.last not in _BEFORE_NAME
 
     @property
     def begins_argument(self) -> bool:
@@ -108,8 +124,7 @@ class Scan:
         return False
 
     def _run(self) -> None:
-        size = len(self.text)
-        while self._position < size:
+        while self._position < len(self.text):
             kind = self.stack[-1].kind
             if kind == TEMPLATE:
                 self._template_text()
@@ -159,8 +174,9 @@ class Scan:
             self._name(token, start)
         elif kind == "operator":
             self._operator(token, start)
-        if kind != "blank":
+        if kind not in ("blank", "comment"):
             self._has_newline = False
+            self._code_end = self._position
 
     def _regexp(self) -> bool:
         match = _REGEXP.match(self.text, self._position)
@@ -174,7 +190,8 @@ class Scan:
 
     def _value(self, token: str, start: int) -> None:
         self._add(token, start)
-        self._is_operand_next = False
+        self._is_operand_next = self._has_newline = False
+        self._code_end = self._position
 
     def _add(self, token: str, start: int) -> None:
         level = self.stack[-1]
@@ -186,49 +203,97 @@ class Scan:
         level.add(token, start)
 
     def _name(self, token: str, start: int) -> None:
+        if self._has_newline and self._stops_short(start):
+            start = self._end_statement(start)
         level = self.stack[-1]
-        is_member = level.last in (".", "?.")
-        if self._has_newline and not is_member and level.opener in _CLOSERS and level.kind not in STATEMENTS:
-            found = _NEVER_IN_BRACKETS.match(self.text, start)
-            if found and (level.opener != "{" or not found["control"]):
-                level = self._give_up_brackets(start)
+        is_member = level.last in _DOTS
         has_statements = level.kind in STATEMENTS or level.kind == CLASS
         if has_statements and self._has_newline and not self._is_operand_next and token not in _LOOKS_BACK:
             level.clear()  # a semicolon is understood
         self._add(MEMBER if is_member else token, start)
         self._is_operand_next = token in _BEFORE_OPERAND and not is_member
 
-    def _give_up_brackets(self, end: int) -> Open:
-        """A statement begins inside of brackets: blank out the one that left them open."""
+    def _stops_short(self, start: int) -> bool:
+        """Whether a statement begins at a new line though the one before it is not complete."""
+        level, found = self.stack[-1], _STATEMENT.match(self.text, start)
+        if found is None or (found["definition"] and self._is_operand_next and level.last not in _DOTS):
+            return False
+        if level.last in _DOTS:
+            return found["gap"] != ""
+        if level.kind in STATEMENTS:
+            return self._lacks_something()
+        is_method = level.opener == "{" and found["control"]
+        is_loop = level.opener == "(" and not level.tokens and "for" in self.stack[-2].tokens[-2:]
+        return not is_method and not is_loop
+
+    def _lacks_something(self) -> bool:
+        """Whether more of the current statement must come: an operand, the other half of a conditional."""
+        level = self.stack[-1]
+        if not level.tokens or level.is_done or level.tokens[0] == "@":
+            return False
+        if self._is_operand_next:
+            return level.last not in _BEFORE_STATEMENT
+        return level.last == "from" or missing(self.stack, len(self.stack) - 1, "")[0] != ""
+
+    def _end_statement(self, start: int) -> int:
+        """Make the statement complete before another one, or blank it out; returns where the other one starts then.
+
+        The block of `function f(a` stays open if the next line stands deeper.
+        """
         depth = len(self.stack) - 1
         while self.stack[depth].opener in _CLOSERS and self.stack[depth].kind not in (BLOCK, SWITCH, CLASS):
             depth -= 1
-        level = self.stack[depth]
-        is_loop = self.stack[-2:-1] and self.stack[-2].last == "for"
-        if depth < len(self.stack) - 1 and level.kind in STATEMENTS and not is_loop:
-            start = self.statement_start(depth)
-            blank = re.sub(r"[^\n]", " ", self.text[start:end])
-            self.text = f"{self.text[:start]}{blank}{self.text[end:]}"
-            del self.stack[depth + 1 :]
+        level, end = self.stack[depth], self._code_end
+        if level.kind not in STATEMENTS:
+            return start
+        first = statement_start(self.stack, depth, end)
+        lacks_operand = self._is_operand_next and self.stack[-1].last != "=>"  # its body may be a block
+        statement = completed(self.text[:end], self.stack, depth, lacks_operand)
+        if statement is None and level is self.stack[-1] and not lacks_operand:
+            return start  # nothing is open: the parser may find its end
+        if statement is None:
+            statement = re.sub(r"[^\n]", " ", self.text[first:end])
+        self._close_to(depth)
+        has_made_up_block = statement.endswith(" {}") and not self.text.endswith("{}", first, end)
+        if has_made_up_block and self._brace_kind() == BLOCK and self._indent(start) > self._indent(first):
+            statement = statement[:-1]
+            self.stack.append(Open("{", "}", kind=BLOCK, start=first + len(statement)))
+        else:
             level.clear()
-        return self.stack[-1]
+        self._replace(first, end, statement)
+        self._is_operand_next = True
+        return start + len(statement) - (end - first)
 
-    def statement_start(self, depth: int) -> int:
-        """Where the current statement of a level starts: at its first token, or at the bracket that it starts with."""
-        if self.stack[depth].starts:
-            return self.stack[depth].starts[0]
+    def _close_to(self, depth: int) -> None:
+        """Close all levels inside of one."""
         if depth + 1 < len(self.stack):
-            return self.stack[depth + 1].start - len(self.stack[depth + 1].opener)
-        return len(self.text)
+            inner = self.stack[depth + 1]
+            self.stack[depth].add(inner.opener + inner.closer, inner.start - len(inner.opener))
+            del self.stack[depth + 1 :]
+
+    def _indent(self, position: int) -> int:
+        """How far the line of a place is indented."""
+        line = self.text[self.text.rfind("\n", 0, position) + 1 : position]
+        return len(line) - len(line.lstrip())
+
+    def _replace(self, start: int, end: int, code: str) -> None:
+        """Put other code in the place of what has been read already."""
+        self.text = f"{self.text[:start]}{code}{self.text[end:]}"
+        shift = len(code) - (end - start)
+        self._position += shift
+        self._code_end += shift
 
     def _operator(self, token: str, start: int) -> None:
+        if token == "{" and not self._is_operand_next:
+            start = self._close_header(start)
         level = self.stack[-1]
         if token in _CLOSERS:
+            is_group = self._is_operand_next or level.last == "async"
             kind = self._brace_kind() if token == "{" else ""
             if level.is_done and level.tokens:
                 level.clear()
             level.is_done = False
-            self._push(Open(token, _CLOSERS[token], kind=kind), start)
+            self._push(Open(token, _CLOSERS[token], kind=kind, is_group=token == "(" and is_group), start)
         elif token in (")", "]", "}"):
             self._close(token, start)
         elif token == ";" and level.opener != "(":
@@ -238,6 +303,7 @@ class Scan:
             if level.kind in STATEMENTS:
                 self._add(token, start)
             else:
+                level.has_default = level.has_default or level.tokens[1:2] == ["="]
                 level.clear()
             self._is_operand_next = True
         elif token == ":" and self._ends_label():
@@ -247,6 +313,32 @@ class Scan:
             self._add(token, start)
             if token not in ("++", "--"):
                 self._is_operand_next = True
+
+    def _close_header(self, start: int) -> int:
+        """Close the brackets of `if (a {` and `m(a {` before the brace; returns where that is then."""
+        tokens = self.stack[-1].tokens
+        if tokens[-1:] in (["var"], ["let"], ["const"]) or {"class", "function"} & set(tokens):
+            return start
+        depth = len(self.stack) - 1
+        while self.stack[depth].opener == "(" and not self._begins_header(depth):
+            depth -= 1
+        if self.stack[depth].opener != "(":
+            return start
+        num_open, end = len(self.stack) - depth, self._code_end
+        self._replace(end, end, ")" * num_open)
+        for closer in range(end, end + num_open):
+            self._close(")", closer)
+        return start + num_open
+
+    def _begins_header(self, depth: int) -> bool:
+        """Whether a bracket belongs to `if`, `catch`, a function, a method or the like: then a block follows it."""
+        parent = self.stack[depth - 1]
+        if parent.kind in (CLASS, OBJECT):
+            return bool(parent.tokens) and not {"=", ":", "...", "?"} & set(parent.tokens)
+        is_function = (
+            "function" in parent.tokens and "()" not in parent.tokens[_last_index(parent.tokens, "function") :]
+        )
+        return is_function or _is_control(parent.tokens) or parent.last in ("catch", "switch")
 
     def _ends_label(self) -> bool:
         """Whether a colon ends a `case`, a `default` or a label, and the statement starts behind it."""
@@ -287,7 +379,7 @@ class Scan:
         if level.opener == "${":
             return
         parent = self.stack[-1]
-        is_control = level.opener == "(" and parent.last in _CONTROL
+        is_control = level.opener == "(" and _is_control(parent.tokens)
         parent.add(level.opener + token, level.start - 1)
         is_body = level.kind in (BLOCK, SWITCH, CLASS)
         self._is_operand_next = is_control or is_body
@@ -356,6 +448,11 @@ class Scan:
         self.stack.pop()
         if self.stack[-1].kind != CHILDREN:
             self._value(STRING, start)
+
+
+def _is_control(tokens: list[str]) -> bool:
+    """Whether a bracket behind these tokens is followed by a statement."""
+    return bool(tokens) and (tokens[-1] in _CONTROL or tokens[-2:] == ["for", "await"])
 
 
 def _last_index(tokens: list[str], token: str) -> int:

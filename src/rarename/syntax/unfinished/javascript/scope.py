@@ -31,6 +31,8 @@ GLOBALS = frozenset(
 _PRIVATE = "PrivateIdentifier"
 """The type of a name behind `#` where it is used; where it is declared, the tree does not tell it from others."""
 _PRIVATE_NAME = re.compile(r"#((?:[^\W\d]|\$)[\w$]*)")
+_USED_PRIVATE_NAME = re.compile(r"\.\s*#((?:[^\W\d]|\$)[\w$]*)")
+_DECLARED_PRIVATE_NAME = re.compile(r"(?<!\.)#((?:[^\W\d]|\$)[\w$]*)")
 _PUBLIC_NAME = re.compile(r"(?<![\w$#])(?:[^\W\d]|\$)[\w$]*")
 
 _CONSTANTS = frozenset({"false", "null", "true"})
@@ -43,6 +45,7 @@ _KEYWORDS = frozenset(
 
 _FUNCTIONS = JAVASCRIPT.function_types
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
+_MEMBERS = frozenset({"MethodDefinition", "PropertyDefinition"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
 _DECLARING = _IMPORTS | {"CatchClause", "VariableDeclarator"}
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS})
@@ -50,8 +53,9 @@ _OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 
 def reserved(mended: Mended, role: Role, node: int) -> frozenset[str]:
-    """The words that cannot be a name in a role; behind a dot and as a key every word can, but no private name."""
-    if role == Role.ATTRIBUTE and mended.traversal.types[node] != _PRIVATE:
+    """The words that cannot be a name in a role. A key can be any word, an attribute too, but no private name."""
+    types, parents = mended.traversal.types, mended.traversal.parents
+    if types[node] == "Property" and types[parents[node]] == "MemberExpression":
         private = set(_PRIVATE_NAME.findall(mended.text))
         return frozenset(private - set(_PUBLIC_NAME.findall(mended.text)) if private else ())
     if role in (Role.ATTRIBUTE, Role.MODULE):
@@ -60,17 +64,20 @@ def reserved(mended: Mended, role: Role, node: int) -> frozenset[str]:
 
 
 def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    """The names that the variable at a node can mean, if one is read there, or a private name, or what a tag closes.
+    """The names that the variable at a node can mean, if one is read or deleted, or a private name, or a closed tag.
 
     The key of `{name}` is the variable as well, and a tag may be one; what is a key only can be any name.
     """
     types, values, parents = mended.traversal.types, mended.traversal.values, mended.traversal.parents
     if types[node] == _PRIVATE:
-        names = set(_PRIVATE_NAME.findall(mended.text)) & set(values)  # one in a comment is none
+        names = set(_PRIVATE_NAME.findall(_class_around(mended, node))) & set(values)  # one in a comment is none
         return Scope(frozenset(names - {values[node]}), is_known=True)
+    if types[node] in _MEMBERS and f"#{values[node]}" in mended.text:
+        return _undeclared_private_names(mended, node)
     if closed := _closed_tag(mended.traversal, node):
         return Scope(frozenset({closed}), is_known=True)
-    if roles[node] == Role.READ:
+    is_deleted = types[parents[node]] == "UnaryExpression" and roles[node] == Role.WRITE
+    if roles[node] == Role.READ or is_deleted:
         return _variables(mended, roles, node)
     if types[parents[node]] == "JSXOpeningElement":
         return Scope(frozenset(name for name in _variables(mended, roles, node).own if name[0].isupper()))
@@ -78,6 +85,27 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
     if is_both and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
         return Scope(_variables(mended, roles, node + 1).own - {values[node] or ""})
     return Scope()
+
+
+def _undeclared_private_names(mended: Mended, node: int) -> Scope:
+    """The private names that a class uses and does not declare yet: one of them is expected where it declares one."""
+    text = _class_around(mended, node)
+    used = set(_USED_PRIVATE_NAME.findall(text)) & {value for value in mended.traversal.values if value}
+    names = frozenset(used - set(_DECLARED_PRIVATE_NAME.findall(text)))
+    return Scope(names, expected=names)
+
+
+def _class_around(mended: Mended, node: int) -> str:
+    """The text of the outermost class around a node; the whole text where there is none."""
+    types, parents = mended.traversal.types, mended.traversal.parents
+    body = -1
+    while node > 0:
+        node = parents[node]
+        body = node if types[node] == "ClassBody" else body
+    if body < 0:
+        return mended.text
+    lines = Lines(mended.text.encode(), JAVASCRIPT)
+    return lines.data[lines.slice(mended.traversal.span(body))].decode()
 
 
 def _closed_tag(traversal: Traversal, node: int) -> str:
@@ -93,7 +121,8 @@ def _closed_tag(traversal: Traversal, node: int) -> str:
 def _variables(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
     reader = _Reader(mended, node)
     values = mended.traversal.values
-    names = set(mended.later.definitions | (mended.later.variables if reader.function else frozenset()))
+    is_late = reader.function or reader.is_export
+    names = set(mended.later.definitions | (mended.later.variables if is_late else frozenset()))
     declared, undeclared = reader.names_of_functions() | {"arguments"}, set()
     for other, role in enumerate(roles):
         name = values[other] or ""
@@ -123,6 +152,10 @@ class _Reader:
             self.ancestors.add(ancestor)
             ancestor = self.traversal.parents[ancestor]
         self.function = self._function_around(node)
+        self.is_export = self.traversal.types[self.traversal.parents[node]] == "ExportSpecifier"
+        """Whether it is the `‸` of `export {‸}`: what is declared further down can be meant as well."""
+        self.is_in_parameters = self._has_later_part(self.function)
+        """Whether it stands among the parameters of its function: the body comes later."""
 
     def own_names(self) -> set[str]:
         """What functions around the place are called inside of themselves, and `arguments`."""
@@ -166,9 +199,13 @@ class _Reader:
         types, parents = self.traversal.types, self.traversal.parents
         owner = self._owner(binding)
         if role == Role.PARAMETER:
-            return self._function_around(owner, itself=True) in self.ancestors
+            function = self._function_around(owner, itself=True)
+            is_beside = function == self.function and self.is_in_parameters
+            return self._is_bound_before(binding) if is_beside else function in self.ancestors
         if role == Role.FUNCTION:
             return self._is_reachable(self._function_around(parents[owner], itself=True), binding, is_hoisted=True)
+        if role == Role.CLASS and self._is_in_class_head(owner):
+            return False
         if role == Role.CLASS and types[owner] == "ClassExpression":
             return owner in self.ancestors
         if types[owner] == "CatchClause" or types[owner] in _IMPORTS:
@@ -176,7 +213,8 @@ class _Reader:
         if role == Role.CLASS:
             return self._is_reachable(self._block_around(owner), binding, is_hoisted=False)
         if owner in self.ancestors and not self._is_deferred(owner):
-            return False  # `let a = ‸` does not read this `a`
+            is_in_pattern = types[owner + 1] in _PATTERNS and owner + 1 in self.ancestors
+            return is_in_pattern and self._is_bound_before(binding)  # `let a = ‸` does not read this `a`
         declaration = parents[owner]
         if self._is_looped_over(declaration):
             return False
@@ -188,8 +226,35 @@ class _Reader:
     def _is_reachable(self, scope: int, binding: int, is_hoisted: bool) -> bool:
         if scope not in self.ancestors:
             return False
-        is_late = self.is_whole and (is_hoisted or self._function_around(scope, itself=True) != self.function)
-        return binding < self.node or is_late
+        is_deferred = is_hoisted or self.is_export or self._function_around(scope, itself=True) != self.function
+        return binding < self.node or (self.is_whole and is_deferred)
+
+    def _is_bound_before(self, binding: int) -> bool:
+        """Whether a name is bound before a part of the same pattern: `{a, b = ‸, c}` can read `a` alone."""
+        types, parents = self.traversal.types, self.traversal.parents
+        pattern = parents[binding]
+        while types[pattern] in _PATTERNS:
+            is_around = types[pattern] == "AssignmentPattern" and pattern in self.ancestors
+            if is_around and pattern + 1 not in self.ancestors:
+                return False
+            pattern = parents[pattern]
+        return binding < self.node
+
+    def _is_in_class_head(self, owner: int) -> bool:
+        """Whether the place is evaluated before a class has its name: in `extends ‸` and in a key, `[‸]() {}`."""
+        types, values, parents = self.traversal.types, self.traversal.values, self.traversal.parents
+        node = self.node
+        while node != owner and node > 0:
+            is_value = types[node] == "PropertyDefinition" and (values[node] or node + 1 not in self.ancestors)
+            if is_value or types[node] in _FUNCTIONS or types[node] == "StaticBlock":
+                return False
+            node = parents[node]
+        return node == owner
+
+    def _has_later_part(self, function: int) -> bool:
+        """Whether a part of a function comes behind the one in which the place stands."""
+        parents = self.traversal.parents
+        return function > 0 and function in parents[self.node + 1 :]
 
     def _is_looped_over(self, declaration: int) -> bool:
         """Whether the place is the `‸` of `for (let a of ‸)`: it does not read this `a`."""
@@ -211,8 +276,11 @@ class _Reader:
         return max(node, 0)
 
     def _block_around(self, node: int) -> int:
-        """The innermost block around a node; 0, the program, when there is none."""
-        node = self.traversal.parents[node]
-        while node > 0 and self.traversal.types[node] not in JAVASCRIPT.scope_types:
-            node = self.traversal.parents[node]
+        """The innermost block around a node, for a `switch` all its cases; 0, the program, when there is none."""
+        types, parents = self.traversal.types, self.traversal.parents
+        node = parents[node]
+        while node > 0 and types[node] not in JAVASCRIPT.scope_types:
+            node = parents[node]
+        if node > 0 and types[parents[node]] == "SwitchCase":
+            node = parents[parents[node]]
         return max(node, 0)
