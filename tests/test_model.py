@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from rarename.model import ModelConfig, Transformer
 from rarename.model import attention as attentions
-from rarename.model.attention import RelativeAttention, collect, spread
+from rarename.model.attention import RelativeAttention
 
 
 def slow_attention(module, states, is_node):
@@ -64,19 +64,6 @@ def test_fast_attention_equals_the_slow_one_in_values_and_gradients(length, dist
         torch.testing.assert_close(fast, slow)
 
 
-@pytest.mark.parametrize(("length", "distance"), [(1, 1), (2, 5), (6, 5), (7, 5), (20, 3)])
-def test_spread_and_collect_are_gather_and_scatter(length, distance):
-    torch.manual_seed(0)
-    places = torch.arange(length)
-    offsets = (places[None] - places[:, None]).clamp(-distance, distance) + distance
-    offsets = offsets.expand(2, 3, length, length)
-    of_offset = torch.randn(2, 3, length, 2 * distance + 1)
-    of_pair = torch.randn(2, 3, length, length)
-    torch.testing.assert_close(spread(of_offset, distance), of_offset.gather(-1, offsets))
-    summed = torch.zeros_like(of_offset).scatter_add(-1, offsets, of_pair)
-    torch.testing.assert_close(collect(of_pair, distance), summed)
-
-
 @pytest.mark.parametrize("steps", [[6], [1, 1, 1, 1, 1, 1], [3, 2, 1]])
 def test_reading_on_with_a_memory_equals_reading_all_at_once(steps):
     torch.manual_seed(0)
@@ -90,9 +77,10 @@ def test_reading_on_with_a_memory_equals_reading_all_at_once(steps):
     torch.testing.assert_close(torch.cat(states, dim=1), model(types, values, is_node))
 
 
-def test_dropout_to_the_left_has_the_gradient_of_what_it_gave():
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_dropout_has_the_gradient_of_what_it_gave(is_causal):
     torch.manual_seed(0)
-    module = RelativeAttention(8, 2, 3, 0.4, is_causal=True).double()
+    module = RelativeAttention(8, 2, 3, 0.4, is_causal).double()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     states = torch.randn(2, 7, 8, dtype=torch.double, requires_grad=True)

@@ -4,8 +4,9 @@
     output(i)    = Σ_j p_ij (v_j + a_V[clip(j - i)])
 
 Written down like this the embeddings a_K and a_V would be laid out for each pair of nodes, which takes L² K numbers for
-each head. There are only 2 R + 1 of them, so we multiply first and lay out afterwards: `spread` lays a number
-for each offset out over the pairs, `collect` adds the pairs of each offset up. Each is the gradient of the other.
+each head. There are only 2 R + 1 of them, so we multiply first and lay out afterwards: `_products` adds a number for
+each offset to the pairs, along diagonals, and `_by_offset` adds the pairs of each offset up. Each is the gradient of
+the other, so both kinds of attention bring their own gradient. Keys are padded: every query has R of them on a side.
 
 A causal model looks to the left only, so R + 1 offsets will do. It takes its queries block by block, each with the keys
 up to its own end: of the pairs that lie to the right, which count for nothing, few are computed. One more node behind
@@ -69,28 +70,67 @@ class RelativeAttention(nn.Module):
         queries = queries / math.sqrt(width // self.heads)
         if memory is not None:
             keys, values = memory.add(keys, values)
-        mixed = self._look_left(queries, keys, values) if self.is_causal else self._look(queries, keys, values, is_node)
-        return self.output(mixed.transpose(1, 2).reshape(batch, length, width))  # type: ignore[no-any-return]
-
-    def _look(self, queries: Tensor, keys: Tensor, values: Tensor, is_node: Tensor) -> Tensor:
-        scores = queries @ keys.transpose(-2, -1)  # (B, H, L, L)
-        scores = scores + spread(queries @ self.offset_keys.transpose(-2, -1), self.distance)
-        # Not minus infinity: a snippet that is all padding would become NaN.
-        mask = torch.zeros_like(is_node, dtype=scores.dtype).masked_fill(~is_node, _lowest(scores))
-        scores = scores + mask[:, None, None, :]
-        weights = F.dropout(scores.softmax(dim=-1), self.dropout, self.training)
-        return weights @ values + collect(weights, self.distance) @ self.offset_values  # (B, H, L, K)
-
-    def _look_left(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """The queries belong to the last of the keys."""
         of_offsets = self.offset_keys.to(queries.dtype), self.offset_values.to(queries.dtype)
         dropout = self.dropout if self.training else 0.0
-        mixed: Tensor = _LookLeft.apply(queries, keys, values, *of_offsets, dropout)  # type: ignore[no-untyped-call]
-        return mixed
+        if self.is_causal:
+            mixed = _LookLeft.apply(queries, keys, values, *of_offsets, dropout)  # type: ignore[no-untyped-call]
+        else:
+            mixed = _Look.apply(queries, keys, values, *of_offsets, is_node, dropout)  # type: ignore[no-untyped-call]
+        return self.output(mixed.transpose(1, 2).reshape(batch, length, width))  # type: ignore[no-any-return]
 
 
 def _lowest(scores: Tensor) -> float:
     return torch.finfo(scores.dtype).min / 4
+
+
+class _Look(torch.autograd.Function):
+    """Attention to both sides, with its own gradient.
+
+    Queries, keys and values are (B, H, L, K), embeddings of offsets (H, 2 R + 1, K), and what is a node is (B, L).
+    """
+
+    @staticmethod
+    def forward(
+        context: Any,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        of_keys: Tensor,
+        of_values: Tensor,
+        is_node: Tensor,
+        dropout: float,
+    ) -> Tensor:
+        distance = of_keys.shape[1] // 2
+        with torch.autocast(queries.device.type, enabled=False):
+            queries, right = queries.contiguous(), _is_right(queries)
+            keys, values = (F.pad(each, (0, 0, distance, distance)) for each in (keys, values))
+            scores = _products(queries, keys, queries @ of_keys.transpose(-2, -1), right)
+            # Not minus infinity: a snippet that is all padding would become NaN.
+            is_seen = F.pad(is_node, (distance, distance))[:, None, None]
+            scores += torch.zeros_like(is_seen, dtype=scores.dtype).masked_fill(~is_seen, _lowest(scores))
+            weights = scores.softmax(dim=-1)
+            dropped = F.dropout(weights, dropout) if dropout else weights
+            of_offset = _by_offset(dropped, of_keys.shape[1], dropped.sum(dim=-1) if dropout else 1, right)
+            context.save_for_backward(queries, keys, values, of_keys, of_values, right, weights, dropped, of_offset)
+            context.dropout = dropout
+            return dropped @ values + of_offset @ of_values
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, values, of_keys, of_values, right, weights, dropped, weights_of_offset = context.saved_tensors
+        above, distance = gradients[0].contiguous(), of_keys.shape[1] // 2
+        nodes = slice(distance, distance + queries.shape[2])
+        for_weights = _products(above, values, above @ of_values.transpose(-2, -1), right)
+        if context.dropout:  # what was dropped is zero, what was kept has grown
+            for_weights *= (dropped != 0) / (1 - context.dropout)
+        for_scores = torch.ops.aten._softmax_backward_data(for_weights, weights, -1, weights.dtype)
+        of_offset = _by_offset(for_scores, of_keys.shape[1], 0, right)  # the gradient of a softmax adds up to nothing
+        for_queries = for_scores @ keys + of_offset @ of_keys
+        for_keys = for_scores[..., nodes].transpose(-2, -1) @ queries
+        for_values = dropped[..., nodes].transpose(-2, -1) @ above
+        for_of_keys = (of_offset.transpose(-2, -1) @ queries).sum(dim=0)
+        for_of_values = (weights_of_offset.transpose(-2, -1) @ above).sum(dim=0)
+        return for_queries, for_keys, for_values, for_of_keys, for_of_values, None, None
 
 
 class _LookLeft(torch.autograd.Function):
@@ -161,88 +201,42 @@ def _right_mask(query: Tensor) -> Tensor:
     return torch.full((length, length), _lowest(query), dtype=query.dtype, device=query.device).triu(1)
 
 
-def _products(queries: Tensor, keys: Tensor, of_offset: Tensor) -> Tensor:
-    """queries · keys, (B, H, Q, L), plus a number for each offset, (B, H, Q, R + 1), of which the first is for all
-    that is farther away too."""
+def _is_right(query: Tensor) -> Tensor:
+    """One for what lies to the right, (Q, Q)."""
+    return torch.ones(query.shape[2], query.shape[2], dtype=query.dtype, device=query.device).triu(1)
+
+
+def _products(queries: Tensor, keys: Tensor, of_offset: Tensor, right: Tensor | None = None) -> Tensor:
+    """queries · keys, (B, H, Q, L), plus a number for each offset, (B, H, Q, O).
+
+    The first is for all that is farther away too; if there are offsets to the `right`, so is the last one there.
+    """
     far = of_offset[..., :1]
     shape = (*queries.shape[:3], keys.shape[2])
     products = torch.baddbmm(
         far.flatten(0, 1).expand(-1, -1, shape[3]), queries.flatten(0, 1), keys.flatten(0, 1).transpose(-2, -1)
     ).view(shape)
     _near(products, of_offset.shape[-1])[:] += of_offset - far
+    if right is not None:
+        products[..., -len(right) :].addcmul_(right, of_offset[..., -1:] - far)
     return products
 
 
-def _by_offset(of_pair: Tensor, offsets: int, total: Tensor | int) -> Tensor:
-    """Add the numbers of the pairs up by their offset, (B, H, Q, R + 1).
+def _by_offset(of_pair: Tensor, offsets: int, total: Tensor | int, right: Tensor | None = None) -> Tensor:
+    """Add the numbers of the pairs up by their offset, (B, H, Q, O).
 
-    To the right of a query they must be zero; all of a query's together are the total.
+    All of a query's together are the total. If there are no offsets to the `right`, they must be zero there.
     """
     sums = _near(of_pair, offsets).clone()
+    if right is not None:
+        sums[..., -1] += (of_pair[..., -len(right) :] * right).sum(dim=-1)
     sums[..., 0] += total - sums.sum(dim=-1)
     return sums
 
 
 def _near(of_pair: Tensor, offsets: int) -> Tensor:
-    """The pairs of each query with itself and those directly before it, a view: (B, H, Q, L) to (B, H, Q, R + 1)."""
+    """The pairs of each query with those within the distance of it, a view: (B, H, Q, L) to (B, H, Q, O)."""
     batch, heads, queries, length = of_pair.shape
     steps = (heads * queries * length, queries * length, length + 1, 1)
     first = of_pair.storage_offset() + length - queries - offsets + 1
     return of_pair.as_strided((batch, heads, queries, offsets), steps, storage_offset=first)
-
-
-def spread(of_offset: Tensor, distance: int) -> Tensor:
-    """Lay a number for each offset, (B, H, L, O), out over the pairs of nodes, (B, H, L, L)."""
-    return _Spread.apply(of_offset, distance)  # type: ignore[no-any-return, no-untyped-call]
-
-
-def collect(of_pair: Tensor, distance: int) -> Tensor:
-    """Add the numbers of the pairs, (B, H, L, L), up by their offset, (B, H, L, O)."""
-    return _Collect.apply(of_pair, distance)  # type: ignore[no-any-return, no-untyped-call]
-
-
-class _Spread(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, of_offset: Tensor, distance: int) -> Tensor:
-        context.distance = distance
-        return _spread(of_offset, distance)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _collect(gradients[0], context.distance), None
-
-
-class _Collect(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, of_pair: Tensor, distance: int) -> Tensor:
-        context.distance = distance
-        return _collect(of_pair, distance)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _spread(gradients[0], context.distance), None
-
-
-def _spread(of_offset: Tensor, distance: int) -> Tensor:
-    """Write each row with its ends repeated, 2 L - 1 numbers; row i of the result is that, begun i later."""
-    batch, heads, length, _ = of_offset.shape
-    far = max(0, length - 1 - distance)
-    first = max(0, distance - length + 1)
-    near = of_offset[..., first : of_offset.shape[-1] - first]
-    left, right = of_offset[..., :1], of_offset[..., -1:]
-    rows = torch.cat([left.expand(-1, -1, -1, far), near, right.expand(-1, -1, -1, far)], dim=-1)
-    steps = (heads * length * rows.shape[-1], length * rows.shape[-1], rows.shape[-1] - 1, 1)
-    return rows.as_strided((batch, heads, length, length), steps, storage_offset=length - 1)
-
-
-def _collect(of_pair: Tensor, distance: int) -> Tensor:
-    """The offsets within the distance are diagonals; what lies beyond is a triangle on each side."""
-    batch, heads, length, _ = of_pair.shape
-    padded = F.pad(of_pair, (distance, distance))
-    row = padded.shape[-1]
-    steps = (heads * length * row, length * row, row + 1, 1)
-    sums = padded.as_strided((batch, heads, length, 2 * distance + 1), steps).clone()
-    if length > distance + 1:
-        sums[..., 0] += of_pair.tril(-distance - 1).sum(dim=-1)
-        sums[..., -1] += of_pair.triu(distance + 1).sum(dim=-1)
-    return sums
