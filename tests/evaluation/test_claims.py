@@ -166,6 +166,17 @@ def test_where_placeholders_lie(results, between, verdict):
     assert verdicts(results)["where placeholders lie"] == [verdict]
 
 
+@pytest.mark.parametrize(("p", "verdict"), [(0.001, "holds in part"), (0.2, "does not hold")])
+def test_placeholders_may_lie_apart_once_what_all_have_in_common_is_taken_away(results, p, verdict):
+    alike = {"within_vocabulary": 0.5, "within_placeholders": 0.3, "between": 0.4}
+    centred = {"within_vocabulary": 0.05, "within_placeholders": 0.06, "between": -0.06}
+    embeddings = {"points": [], "cosine": alike, "cosine_centred": centred, "p_centred": p}
+    results.add("randomized", 1000, 0, task="completion", experiment="embeddings", scores={}, embeddings=embeddings)
+    (finding,) = findings(results, "where placeholders lie")
+    assert finding.verdict == verdict
+    assert "without what all embeddings have in common, 0.05 within the vocabulary" in finding.text
+
+
 def test_what_a_larger_study_has_is_told_once(results):
     """The same two models in two experiments are one finding; a model more is another."""
     for size in (100, 1000):

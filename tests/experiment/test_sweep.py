@@ -748,6 +748,16 @@ def test_standard_may_keep_no_name(corpus_folder, tmp_path, in_process, text):
     assert (result.strategy, result.size) == ("standard", 0)
 
 
+def test_groups_that_lie_apart_are_told_from_groups_drawn_at_random():
+    generator = np.random.default_rng(1)
+    shared, one, other = 3 + generator.normal(size=(3, 16))
+    noise = generator.normal(size=(2, 60, 16))
+    apart = embeddings.p_of_gap(shared + one + noise[0], shared + other + noise[1], shuffles=99)
+    alike = embeddings.p_of_gap(shared + noise[0], shared + noise[1], shuffles=99)
+    assert apart == 0.01
+    assert alike > 0.05
+
+
 def test_few_embeddings_have_places_too():
     assert embeddings.in_two_dimensions(np.eye(2)).tolist() == [[0, 0], [0, 0]]
     assert np.isfinite(embeddings.in_two_dimensions(np.eye(4))).all()

@@ -1,6 +1,6 @@
 """What the paper claims, and what the results say of it: every number and every verdict is computed from them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rarename.evaluation.document import p_text, percent, points, quoted_names
@@ -310,9 +310,23 @@ def _apart(result: Result) -> Finding | None:
     if vocabulary is None or placeholders is None or between is None:
         return None
     verdict = HOLDS if min(vocabulary, placeholders) > between else FAILS
-    within = f"{vocabulary:.2f} within the vocabulary, {placeholders:.2f} within placeholders"
+    text = _told_cosines(found)
+    rest = {key: number_at(result.embeddings, "cosine_centred", key) for key in cosines()}
+    if None not in rest.values():
+        p = number_at(result.embeddings, "p_centred")
+        tested = "" if p is None else f" (p {p_text(p)} against groups drawn at random)"
+        text += f"; without what all embeddings have in common, {_told_cosines(rest)}{tested}"
+        verdict = PARTLY if verdict == FAILS and p is not None and p < LEVEL else verdict
     name = f"{LANGUAGES.get(result.language, result.language)} (`{result.experiment}`, `{result.cell}`)"
-    return Finding(name, result.experiment, verdict, f"mean cosine {within}, {between:.2f} between".replace("-", "−"))
+    return Finding(name, result.experiment, verdict, f"mean cosine {text}")
+
+
+def _told_cosines(found: Mapping[str, float | None]) -> str:
+    spelt = {key: f"{value or 0:.2f}".replace("-", "−") for key, value in found.items()}
+    return (
+        f"{spelt['within_vocabulary']} within the vocabulary, {spelt['within_placeholders']} within placeholders, "
+        f"{spelt['between']} between"
+    )
 
 
 def _paper_gain(first: str, second: str) -> str:
@@ -366,8 +380,4 @@ def _paper_placeholders() -> str:
 
 
 def _paper_embeddings() -> str:
-    found = {key: f"{value:.2f}".replace("-", "−") for key, value in cosines().items()}
-    return (
-        f" In the paper, mean cosine: {found['within_vocabulary']} within the vocabulary, "
-        f"{found['within_placeholders']} within placeholders, {found['between']} between."
-    )
+    return f" In the paper, mean cosine: {_told_cosines(cosines())}."

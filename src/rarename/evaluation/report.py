@@ -363,15 +363,20 @@ def _embeddings(results: Sequence[Result]) -> list[Block]:
     }
     for result in results:
         blocks += _present(charts.embedding(result))
-        found = [number_at(result.embeddings, "cosine", key) for key in names]
         what = f"{TASK_NAMES[result.task]}, {LANGUAGES.get(result.language, result.language)}"
         label = f"{what}, {result.strategy}, {result.size:,} names"
-        numbers = [Cell("") if value is None else Cell(_cosine(value), value) for value in found]
-        rows.append([Cell(f"`{result.cell}`", result.cell), Cell(label, label), *numbers])
+        for key, more in (("cosine", ""), ("cosine_centred", ", without what all have in common")):
+            found = [number_at(result.embeddings, key, name) for name in names]
+            numbers = [Cell("") if value is None else Cell(_cosine(value), value) for value in found]
+            if any(value is not None for value in found):
+                rows.append([Cell(f"`{result.cell}`", result.cell), Cell(label + more, label + more), *numbers])
     quoted = [Cell(_cosine(cosines()[key]), cosines()[key], is_quoted=True) for key in names]
     label = "Code completion, Python, randomized, 1,000 names"
     rows.append([Cell("paper", "paper"), Cell(label, label), *quoted])
-    note = "Mean cosine similarity of pairs of embeddings. If the two kinds lie apart, it is lower between them."
+    note = (
+        "Mean cosine similarity of pairs of embeddings. If the two kinds lie apart, it is lower between them. What all "
+        "have in common is the mean of the two kinds' means; it makes any two of them alike."
+    )
     columns = ["Cell", "Model", *names.values()]
     return [*blocks, Table("embeddings-cosine", "Similarity of embeddings", columns, rows, note, num_labels=2)]
 

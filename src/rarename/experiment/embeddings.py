@@ -41,17 +41,56 @@ def look_at_embeddings(run: Path) -> dict[str, Any]:
     num_names = encoding.first_placeholder - len(Special)
     kinds = ["vocabulary"] * num_names + ["placeholder"] * (len(names) - num_names)
     points = in_two_dimensions(vectors)
+    placeholders, vocabulary = vectors[num_names:], vectors[:num_names]
     return {
         "points": [
             [round(x, 3), round(y, 3), kind, name]
             for (x, y), kind, name in zip(points.tolist(), kinds, names, strict=True)
         ],
-        "cosine": {
-            "within_placeholders": mean_cosine(vectors[num_names:]),
-            "within_vocabulary": mean_cosine(vectors[:num_names]),
-            "between": mean_cosine(vectors[num_names:], vectors[:num_names]),
-        },
+        "cosine": cosines(placeholders, vocabulary),
+        "cosine_centred": cosines(*centred(placeholders, vocabulary)),
+        "p_centred": p_of_gap(placeholders, vocabulary),
     }
+
+
+def cosines(placeholders: Floats, vocabulary: Floats) -> dict[str, float]:
+    """How alike embeddings of one kind are, and embeddings of two."""
+    return {
+        "within_placeholders": mean_cosine(placeholders),
+        "within_vocabulary": mean_cosine(vocabulary),
+        "between": mean_cosine(placeholders, vocabulary),
+    }
+
+
+def centred(placeholders: Floats, vocabulary: Floats) -> tuple[Floats, Floats]:
+    """Both without what all have in common, which would make them alike: each kind weighs the same.
+
+    >>> [kind.tolist() for kind in centred(np.array([[4.0, 1.0]]), np.array([[2.0, 1.0], [0.0, 3.0]]))]
+    [[[1.5, -0.5]], [[-0.5, -0.5], [-2.5, 1.5]]]
+    """
+    if not len(placeholders) or not len(vocabulary):
+        return placeholders, vocabulary
+    shared = (placeholders.mean(axis=0) + vocabulary.mean(axis=0)) / 2
+    return placeholders - shared, vocabulary - shared
+
+
+def p_of_gap(placeholders: Floats, vocabulary: Floats, shuffles: int = 999) -> float:
+    """How often two groups drawn at random, of the same sizes, would lie as far apart once centred.
+
+    Any two groups lie apart a little then, for what they have in common is the mean of their means.
+    """
+    generator = np.random.default_rng(0)
+    together = np.concatenate([placeholders, vocabulary])
+    found = _gap(placeholders, vocabulary)
+    drawn = (generator.permutation(together) for _ in range(shuffles))
+    number = sum(_gap(each[: len(placeholders)], each[len(placeholders) :]) >= found for each in drawn)
+    return (1 + number) / (1 + shuffles)
+
+
+def _gap(placeholders: Floats, vocabulary: Floats) -> float:
+    """By how much two of a kind are more alike than two of different kinds."""
+    found = cosines(*centred(placeholders, vocabulary))
+    return (found["within_placeholders"] + found["within_vocabulary"]) / 2 - found["between"]
 
 
 def in_two_dimensions(vectors: Floats) -> Floats:
