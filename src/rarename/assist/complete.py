@@ -190,10 +190,8 @@ class Completer:
 
     def _is_behind_call(self, cursor: Cursor) -> bool:
         """Whether the cursor names an attribute of what a call returns."""
-        of_attribute = cursor.traversal.types[cursor.parent + 1 :][:1]
-        return (
-            cursor.role is Role.ATTRIBUTE and self.language.call_types.issuperset(of_attribute) and bool(of_attribute)
-        )
+        first_child = cursor.traversal.types[cursor.parent + 1 : cursor.parent + 2]
+        return cursor.role is Role.ATTRIBUTE and not self.language.call_types.isdisjoint(first_child)
 
     def _sum(self, shares: Sequence[_Share]) -> dict[str, float]:
         """The probability of each name in some of the ways."""

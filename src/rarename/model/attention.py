@@ -150,7 +150,7 @@ class _LookLeft(torch.autograd.Function):
             for block, seen, missing in _blocks(queries.shape[2], keys.shape[2], of_keys.shape[1] - 1):
                 query = queries[:, :, block]
                 scores = _products(query, _padded(keys[:, :, :seen], missing), query @ of_keys.transpose(-2, -1))
-                scores[..., -query.shape[2] :] += _right_mask(query)
+                scores[..., -query.shape[2] :] += _lowest(scores) * _is_right(query)
                 scores[..., :missing] = _lowest(scores)
                 weights = scores.softmax(dim=-1)
                 dropped = F.dropout(weights, dropout) if dropout else weights
@@ -193,12 +193,6 @@ def _blocks(queries: int, keys: int, distance: int) -> Iterator[tuple[slice, int
 
 def _padded(keys: Tensor, missing: int) -> Tensor:
     return F.pad(keys, (0, 0, missing, 0)) if missing else keys
-
-
-def _right_mask(query: Tensor) -> Tensor:
-    """The lowest score for what lies to the right, (Q, Q)."""
-    length = query.shape[2]
-    return torch.full((length, length), _lowest(query), dtype=query.dtype, device=query.device).triu(1)
 
 
 def _is_right(query: Tensor) -> Tensor:
