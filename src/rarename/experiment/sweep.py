@@ -164,7 +164,8 @@ class Sweep:
             workers = [pool.submit(self._work) for _ in range(min(num_jobs, len(self._left)))]
             waiting = set(workers)
             while waiting:
-                done, waiting = concurrent.futures.wait(waiting, 0.2, concurrent.futures.FIRST_EXCEPTION)
+                pause = min(0.2, max(0.0, deadline - time.monotonic())) if not self.stopped else 0.2
+                done, waiting = concurrent.futures.wait(waiting, pause, concurrent.futures.FIRST_EXCEPTION)
                 if time.monotonic() >= deadline and not self.stopped:
                     self.stop("the time is up")
                 if any(worker.exception() for worker in done) and not self.stopped:
