@@ -290,7 +290,7 @@ def test_the_command_prints_a_summary(filled, tmp_path, capfdbinary):
     lines = capfdbinary.readouterr().out.decode().splitlines()
     assert lines[0] == "25 trained models, 1 left out"
     assert lines[1] == (
-        "misuse-python: Variable misuse, Python, best Joint accuracy (vocabulary): "
+        "misuse-python: Variable misuse, Python, Joint accuracy (at the best vocabulary): "
         "ordered 40.5 % (1,000), randomized 39.5 % (1,000), standard 30.5 % (1,000)"
     )
     assert "  anonymization against standard: holds (misuse-python), undecided (completion-python)" in lines

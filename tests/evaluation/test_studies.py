@@ -163,3 +163,14 @@ def test_luck_is_lent_once_by_each_training(results):
     assert javascript.luck().freedom == 3
     assert javascript.luck().deviation == pytest.approx(((2 * 0.07 + 0.005) / 3) ** 0.5)
     assert javascript.lenders() == ["misuse-python"]
+
+
+def test_the_best_size_is_chosen_on_the_validation_split(results):
+    peak_before_the_end = [{"examples": n, "validation": {"joint_accuracy": s}} for n, s in ((500, 0.5), (1000, 0.4))]
+    for seed in (0, 1):
+        results.add("ordered", 100, 0.2, seed=seed, curve=peak_before_the_end)
+        results.add("ordered", 1000, 0.45, seed=seed)  # better on the test split, not on the validation split
+    results.add("standard", 100, 0.2, curve=[])
+    (study,), _ = read(results)
+    assert study.best_size(Series("ordered")) == 100
+    assert study.best_size(Series("standard")) is None

@@ -426,7 +426,7 @@ def summary(report: Report, paths: Sequence[Path]) -> str:
     for study in report.studies:
         best = [(series, size, value) for series in study.series for size, value in _best(study, series)]
         scores = ", ".join(f"{series.label} {percent(value.mean)} % ({size:,})" for series, size, value in best)
-        lines.append(f"{study.experiment}: {study.name}, best {study.score.name} (vocabulary): {scores}")
+        lines.append(f"{study.experiment}: {study.name}, {study.score.name} (at the best vocabulary): {scores}")
     lines.append("claims of the paper:")
     for claim in report.claims:
         verdicts = [f"{each.verdict} ({each.experiment})" for each in claim.findings] or [ABSENT]
@@ -439,8 +439,9 @@ def summary(report: Report, paths: Sequence[Path]) -> str:
 
 
 def _best(study: Study, series: Series) -> list[tuple[int, Spread]]:
-    curve = study.curve(series)
-    return [max(curve.items(), key=lambda item: item[1].mean)] if curve else []
+    size = study.best_size(series)
+    value = None if size is None else study.value(series, size)
+    return [(size, value)] if size is not None and value is not None else []
 
 
 def summary_json(report: Report, paths: Sequence[Path]) -> dict[str, Any]:

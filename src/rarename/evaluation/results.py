@@ -67,6 +67,11 @@ class Result:
         is_of_none = keys[-1].startswith("joint") and number_at(self.scores, *keys[:-1], "num_buggy") == 0
         return None if is_of_none else number_at(self.scores, *keys)
 
+    def best_validation(self, key: str) -> float | None:
+        """The best score on the validation split while training, which the weights that were measured had."""
+        found = [number_at(point, "validation", key) for point in self.curve]
+        return max((score for score in found if score is not None), default=None)
+
 
 @dataclass(frozen=True, order=True)
 class LeftOut:

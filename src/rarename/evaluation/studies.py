@@ -178,6 +178,18 @@ class Study:
         found = {size: self.value(series, size, *keys) for size in self.sizes}
         return {size: value for size, value in found.items() if value is not None}
 
+    def best_size(self, series: Series) -> int | None:
+        """The vocabulary size with the best score on the validation split; the test split must not choose."""
+        found = {
+            size: [result.best_validation(self.score.key) for result in results]
+            for (each, size), results in self.cells.items()
+            if each == series
+        }
+        scores = {
+            size: spread(told).mean for size, seeds in found.items() if (told := [s for s in seeds if s is not None])
+        }
+        return max(sorted(scores), key=lambda size: scores[size], default=None)
+
     def counts(self, *keys: str) -> list[int]:
         """The different numbers of examples behind a score, in the whole study."""
         found = {result.score(*keys) for result in self.results}

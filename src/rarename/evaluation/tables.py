@@ -208,17 +208,14 @@ def best_accuracy(study: Study, paper: PaperStudy | None) -> Table | None:
     """Accuracy of values, of the size of each series that has the best MRR, as the paper gives it."""
     rows = []
     for series in study.series:
-        curve = study.curve(series)
-        if not curve:
-            continue
-        size = max(curve, key=lambda size: curve[size].mean)
-        value = study.value(series, size, "accuracy_values")
-        if value is not None:
+        size = study.best_size(series)
+        value = None if size is None else study.value(series, size, "accuracy_values")
+        if size is not None and value is not None:
             quoted = quoted_cell(paper.best_accuracy.get(series.base)) if paper else Cell("")
             rows.append([Cell(series.label, series.label), number_cell(size), spread_cell(value), quoted])
     if not rows:
         return None
-    note = f"In percent; {seeds_note(study)}. The size is the one with the best MRR of values on the test split."
+    note = f"In percent; {seeds_note(study)}. The size is the one with the best MRR of values on the validation split."
     title = f"Accuracy of values, the best model of each strategy: {study.title}"
     return Table(_slug(study, "best-accuracy"), title, ["Strategy", "Vocabulary", "accuracy", "paper"], rows, note)
 
