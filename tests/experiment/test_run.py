@@ -149,7 +149,8 @@ def modified(path):
 
 
 @pytest.mark.slow
-def test_after_ctrl_c_the_step_is_ended_and_the_state_saved(setting, undisturbed, tmp_path):
+@pytest.mark.parametrize("event", ["ctrl-c", "nobody listens"])
+def test_interrupted_the_step_is_ended_and_the_state_saved(setting, undisturbed, tmp_path, event):
     folder = tmp_path / "run"
     folder_setting = dataclasses.replace(setting, training=dataclasses.replace(setting.training, save_every=1e9))
     words = command(folder_setting, folder, "--format", "json", "--threads", "1")
@@ -157,8 +158,11 @@ def test_after_ctrl_c_the_step_is_ended_and_the_state_saved(setting, undisturbed
     with subprocess.Popen([sys.executable, "-m", "rarename", *words], **pipes) as process:
         process.stdout.readline()
         assert not (folder / "state.safetensors").exists()
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate()
+        if event == "ctrl-c":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.stdout.close()
+        error = process.stderr.read()
     assert process.returncode == 130
     assert error == "rarename train: interrupted; the same command with --resume goes on\n"
     assert (folder / "state.safetensors").exists()

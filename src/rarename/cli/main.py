@@ -4,7 +4,6 @@
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -74,8 +73,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         print(f"rarename {parsed.command}: needs {needed}; install it with pip install {needed}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # Whoever read our output, `head` say, has seen enough. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from rarename.cli.reading import forget_reader
+
+        forget_reader()  # Python would complain once more at exit
         return 0
     except OSError as error:
         # A full disk, a folder without permission: the system's own words say it best.

@@ -1,6 +1,7 @@
 """What several commands do first: find a file's language, read it, parse it."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +66,11 @@ def write(text: str, encoding: str = "utf-8") -> None:
     while left:  # an unbuffered stream takes no more than two gigabytes at a time
         left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
+
+
+def forget_reader() -> None:
+    """Whoever read our output, `head` say, is gone: what is printed from here on goes nowhere, without complaint."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def minutes(text: str) -> float:

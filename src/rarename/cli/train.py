@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.reading import minutes, positive, write
+from rarename.cli.reading import forget_reader, minutes, positive, write
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,8 +93,12 @@ def run(arguments: argparse.Namespace) -> int:
         interrupt = stack.enter_context(_Interrupt(can_insist=processes.count == 1))
 
         def tell(told: dict[str, Any]) -> None:
-            for each in tells:
-                each(told)
+            try:
+                for each in tells:
+                    each(told)
+            except BrokenPipeError:
+                forget_reader()
+                interrupt.is_asked = True  # nobody listens any more: as by Ctrl-C, the state is saved
 
         if arguments.resume and processes.is_first and not (arguments.run / STATE).exists():
             print(f"rarename train: nothing is saved in {arguments.run} to go on with; it begins anew", file=sys.stderr)
