@@ -58,11 +58,13 @@ tr{background:var(--card)}td:first-child,th:first-child{position:sticky;left:0;b
 th.label,td.label{text-align:left}tbody tr:nth-child(even){background:var(--stripe)}
 td.best{font-weight:700}td.quoted,th.quoted{color:var(--muted);font-style:italic}
 .changes{white-space:normal;min-width:210px}
+.words td{white-space:normal;vertical-align:top}.words .changes{min-width:0}
 details{margin:14px 0}summary{cursor:pointer;color:var(--link);font-weight:600;padding:4px 0}
 .verdict{display:inline-block;border-radius:999px;padding:0 9px;font-size:13px;font-weight:600;
   border:1px solid currentColor;margin-right:4px;white-space:nowrap}
 .v-holds{color:var(--t5)}.v-does-not-hold{color:var(--t4)}.v-holds-in-part{color:var(--t7)}
 .v-undecided,.v-not-measured{color:var(--muted)}
+@media (min-width:900px){.words code{white-space:nowrap}}
 @media (min-width:1180px){
   .page{display:grid;grid-template-columns:230px minmax(0,1fr);column-gap:44px;
     grid-template-areas:"nav head" "nav main";grid-template-rows:auto 1fr}
@@ -75,6 +77,9 @@ details{margin:14px 0}summary{cursor:pointer;color:var(--link);font-weight:600;p
   body{font-size:15.5px}h1{font-size:25px}h2{font-size:20px}
   figure{padding:6px}figure svg.wide{display:none}figure svg.narrow{display:block}
   th,td{padding:6px 9px}table{font-size:14px}
+  .words thead{display:none}.words tr{display:block;padding:6px 0;border-top:1px solid var(--edge)}
+  .words td{display:block;text-align:left;border:0;padding:1px 9px}.words td:first-child{font-weight:600}
+  .words td[data-name]::before{content:attr(data-name) ": "}
 }
 @media print{nav{display:none}figure,.sheet{break-inside:avoid}}
 """
@@ -148,24 +153,28 @@ def _table(table: Table) -> str:
     head = "".join(
         f'<th scope="col"{_class(kind)}>{_inline(name)}</th>' for name, kind in zip(table.columns, kinds, strict=True)
     )
+    # A table of words, with a number at most, has one row below the other on a telephone: nothing to scroll sideways.
+    is_of_words = table.num_labels >= max(2, len(table.columns) - 1)
+    names = [name if is_of_words and number >= table.num_labels else "" for number, name in enumerate(table.columns)]
     rows = "".join(
-        "<tr>" + "".join(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True)) + "</tr>\n"
-        for row in table.rows
+        f"<tr>{''.join(_cell(*each) for each in zip(row, kinds, names, strict=True))}</tr>\n" for row in table.rows
     )
+    words = ' class="words"' if is_of_words else ""
     note = f'<p class="note">{_inline(table.note)}</p>\n' if table.note else ""
     return (
         '<div class="sheet">\n<div class="card">'
         f'<p class="caption" id="table-{table.name}">{_inline(table.title)}</p>\n'
-        f'<div class="scroll" tabindex="0"><table aria-labelledby="table-{table.name}">\n'
+        f'<div class="scroll" tabindex="0"><table{words} aria-labelledby="table-{table.name}">\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div></div>\n{note}</div>\n"
     )
 
 
-def _cell(cell: Cell, kind: str) -> str:
+def _cell(cell: Cell, kind: str, name: str) -> str:
     kinds = [kind] if kind else []
     kinds += ["best"] if cell.is_best else []
     kinds += ["changes"] if len(cell.text) > 60 else []
-    return f"<td{_class(' '.join(kinds))}>{_inline(cell.text)}</td>"
+    named = f' data-name="{escape(name)}"' if name else ""
+    return f"<td{_class(' '.join(kinds))}{named}>{_inline(cell.text)}</td>"
 
 
 def _class(kinds: str) -> str:
