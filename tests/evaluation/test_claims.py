@@ -29,6 +29,8 @@ def test_what_no_cell_tells_is_not_measured(results):
         ((0.3, 0.4), (0.2, 0.3), "holds"),
         ((0.2, 0.3), (0.3, 0.4), "does not hold"),
         ((0.3, 0.3), (0.2, 0.4), "holds in part"),
+        ((0.3, 0.3), (0.2, 0.3), "holds in part"),
+        ((0.3, 0.3), (0.3, 0.4), "does not hold"),  # the other way at one size, and nothing is shown at the other
     ],
 )
 def test_anonymization_against_standard(results, ordered, standard, verdict):
@@ -116,6 +118,9 @@ def test_the_vocabulary_of_standard_must_be_large_to_be_judged(results):
     results.add("standard", 50_000, 0.4)
     assert verdicts(results)["a larger vocabulary for standard"] == ["not measured"]
     results.add("standard", 600_000, 0.35)
+    (results.folder / "misuse-python" / "standard-50000-250-0.json").unlink()
+    assert verdicts(results)["a larger vocabulary for standard"] == ["not measured"]
+    results.add("standard", 50_000, 0.4)
     assert verdicts(results)["a larger vocabulary for standard"] == ["holds"]
     results.add("standard", 900_000, 0.45)
     assert verdicts(results)["a larger vocabulary for standard"] == ["does not hold"]
@@ -128,7 +133,7 @@ def test_full_anonymization_is_compared_with_every_size(results):
     results.add("ordered", 1000, 0.3)
     found = findings(results, "full anonymization")
     assert found[0].verdict == "holds"
-    assert "full anonymization, points: +3.0 at 100 (p 0.008), +5.0 at 1,000 (p 0.008)" in found[0].text
+    assert "full anonymization, points: +3.0 at 100 (p 0.016), +5.0 at 1,000 (p 0.016)" in found[0].text
     results.add("ordered", 10, 0.2)
     found = findings(results, "full anonymization")
     assert found[0].verdict == "holds in part"
@@ -193,3 +198,58 @@ def test_what_a_larger_study_has_is_told_once(results):
     assert "`ordered` − `standard`" in texts["misuse-python"]
     assert "`ordered` − `standard`" not in texts["misuse-frequency"]
     assert "`by_frequency` − `standard`" in texts["misuse-frequency"]
+
+
+def test_strategies_that_disagree(results):
+    """One of them worse than `standard`, the other neither: that is no part of the claim."""
+    results.add_luck()
+    results.add("standard", 100, 0.4)
+    results.add("ordered", 100, 0.4)
+    results.add("randomized", 100, 0.3)
+    assert verdicts(results)["anonymization against standard"] == ["does not hold"]
+    results.add("ordered", 100, 0.5)
+    assert verdicts(results)["anonymization against standard"] == ["holds in part"]
+
+
+def test_verdicts_and_the_p_beside_them_are_of_one_correction(results):
+    for seed, luck in enumerate((-0.013, 0.013)):
+        for size in (100, 1000, 10000):
+            results.add("ordered", size, 0.36 + luck, seed=seed)
+            results.add("standard", size, 0.3 - luck, seed=seed)
+    (finding,) = findings(results, "anonymization against standard")
+    assert finding.verdict == "undecided"
+    assert "points: +6.0 at 100 (p 0.052), +6.0 at 1,000 (p 0.052), +6.0 at 10,000 (p 0.052)" in finding.text
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(0.45, "undecided"), (0.35, "does not hold"), (0.5, "does not hold")])
+def test_many_placeholders_may_cost_a_little_and_not_much(results, more, verdict):
+    results.add_luck(task="completion")
+    for placeholders, mrr in ((500, 0.45), (3000, more)):
+        results.add("randomized", 1000, mrr, task="completion", placeholders=placeholders)
+        results.add("randomized", 1000, mrr - 0.2, task="completion", placeholders=placeholders, preset="tiny", seed=1)
+    assert verdicts(results)["more placeholders than needed"] == [verdict]
+
+
+def test_luck_is_that_of_models_of_the_same_preset(results):
+    for strategy, score in (("ordered", 0.4), ("standard", 0.3)):
+        results.add(strategy, 100, score)
+        results.add(strategy, 1000, score)
+    for seed in (0, 1, 2):
+        results.add("ordered", 100, 0.2 + 1e-4 * seed, seed=seed, preset="tiny", cell=f"tiny-{seed}")
+    (finding, *_) = findings(results, "anonymization against standard")
+    assert finding.verdict == "undecided"
+    assert "its luck is not known" in finding.text
+
+
+def test_a_claim_is_told_elsewhere_only_if_the_same_series_tells_it(results):
+    results.add_luck()
+    for strategy, score in (("ordered", 0.4), ("standard", 0.3)):
+        results.add(strategy, 100, score, experiment="shallow")
+        for experiment in ("shallow", "deep"):
+            results.add(strategy, 100, score, experiment=experiment)
+        for number in range(3):  # most of that experiment has six layers
+            path = results.add(strategy, 1000 + number, score, experiment="deep")
+            content = json.loads(path.read_text())
+            path.write_text(json.dumps(content | {"settings": content["settings"] | {"model.layers": 6}}))
+    found = findings(results, "anonymization against standard")
+    assert {each.experiment for each in found} == {"shallow", "deep"}

@@ -316,3 +316,12 @@ def test_a_report_is_made_without_torch():
     code = "import sys, rarename.cli.report, rarename.evaluation.report; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_names_of_embeddings_may_hold_any_character(results, tmp_path):
+    points = [[0, 1, "vocabulary", "a\x1b\n<b>\ud800"], [1, 0, "placeholder", "VAR1"]]
+    results.add("ordered", 100, 0.3, embeddings={"points": points})
+    write_report(make_report(results.folder), tmp_path / "out")
+    (figure,) = (tmp_path / "out" / "figures").glob("*embeddings.svg")
+    titles = [each.text for each in ElementTree.parse(figure).iter() if each.tag.endswith("title")]
+    assert "a\ufffd\ufffd<b>\ufffd" in titles

@@ -1,8 +1,12 @@
 """What may stand in one table, and what may not."""
 
+import json
+
 import pytest
 
+from rarename.evaluation.charts import _learning
 from rarename.evaluation.results import read_results
+from rarename.evaluation.statistics import Spread
 from rarename.evaluation.studies import Series, studies
 from rarename.evaluation.tables import pairs, placeholders
 
@@ -174,3 +178,36 @@ def test_the_best_size_is_chosen_on_the_validation_split(results):
     (study,), _ = read(results)
     assert study.best_size(Series("ordered")) == 100
     assert study.best_size(Series("standard")) is None
+
+
+def test_settings_that_go_with_a_strategy_are_told_too(results):
+    results.add("standard", 100, 0.2)
+    path = results.add("ordered", 100, 0.3)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"settings": content["settings"] | {"task.counts_uses": True}}))
+    results.add("randomized", 100, 0.25, placeholders=3000)
+    results.add("by_frequency", 100, 0.25)
+    (study,), _ = read(results)
+    assert [series.label for series in study.series] == [
+        "ordered, task.counts_uses=True", "randomized, 3,000 placeholders", "by_frequency", "standard",
+    ]  # fmt: skip
+
+
+def test_an_experiment_with_embeddings_keeps_scores_that_no_other_has(results):
+    for strategy in ("ordered", "standard"):
+        results.add(strategy, 100, 0.3, embeddings={"points": [[0, 1, "vocabulary", "self"]]})
+    (study,), _ = read(results)
+    assert len(study.results) == 2
+    results.add("ordered", 100, 0.3, experiment="scores")
+    results.add("standard", 100, 0.3, experiment="scores")
+    (study,), _ = read(results)
+    assert study.experiment == "scores"
+
+
+def test_seeds_of_a_learning_curve_go_together_though_batches_end_elsewhere(results):
+    for seed, examples in enumerate((500, 504)):
+        curve = [{"examples": examples, "validation": {"joint_accuracy": 0.2 + 0.1 * seed}}]
+        results.add("ordered", 100, 0.3, seed=seed, curve=curve)
+    (study,), _ = read(results)
+    (at,) = _learning(study.results, "joint_accuracy").items()
+    assert at == (502, Spread(pytest.approx(0.25), pytest.approx(0.1 / 2**0.5), 2))

@@ -412,6 +412,17 @@ def test_how_long_the_rest_will_take(found, num_jobs, seconds):
     assert sweeps.seconds_left(found, num_jobs) == seconds
 
 
+def test_a_sweep_counts_what_another_has_measured_and_what_is_trained(place, in_process, capfd):
+    """The time left is for what is left to do, and a cell that is done counts when that is told."""
+    place.result("full-0").unlink()  # its run is finished
+    content = json.loads(place.result("ordered-40-0").read_text())
+    place.result("ordered-40-0").write_text(json.dumps(content | {"seconds": 7000.0, "measuring_seconds": 260.0}))
+    assert place.sweep() == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert re.match(r"\[2 of 3 done, about 2 min \d+ s left\] full-0: begun, trained already", lines[0])
+    assert lines[-2].startswith("[3 of 3 done] full-0: done after ")
+
+
 def test_the_list_has_a_summary(place, idle, capfd):
     assert place.sweep("--list") == 0
     assert capfd.readouterr().out.endswith("\n3 of 3 done\n")
@@ -471,6 +482,12 @@ def take(run, *names):
         shutil.copy(run.with_name("ordered-40-0") / name, run / name)
 
 
+def set_back(run, **position):
+    tensors, before = read_tensors(run / "state.safetensors")
+    after = {f"position.{key}": str(value) for key, value in position.items()}
+    write_tensors(run / "state.safetensors", tensors, before | after)
+
+
 def garble(path, number, text):
     lines = path.read_bytes().splitlines()
     lines[number] = text
@@ -511,6 +528,15 @@ DAMAGES = {
         lambda run: garble(run / "metrics.jsonl", 1, b'{"exam'),
         r"metrics\.jsonl ends at \d+ of \d+ examples",
     ),
+    "metrics of a run that is not over": (
+        lambda run: (set_back(run, examples=300, next_validation=600), garble(run / "metrics.jsonl", 1, b'{"exam')),
+        r"metrics\.jsonl ends at 2\d\d of 300 examples",
+    ),
+    "metrics that are a folder": (
+        lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
+        r"metrics\.jsonl",
+    ),
+    "a file in its place": (lambda run: (shutil.rmtree(run), run.write_text("")), "Not a directory"),
 }
 
 
@@ -537,10 +563,8 @@ def test_a_damaged_run_is_made_again(finished, place, in_process, capfd, damage)
 
 def test_a_run_that_was_stopped_before_its_first_look_is_not_damaged(place):
     run, wanted = place.run("full-0"), place.wanted("full-0")
-    tensors, position = read_tensors(run / "state.safetensors")
-    position |= {"position.best": "-1.0", "position.examples": "100", "position.stale": "0"}
+    set_back(run, best=-1.0, examples=100, stale=0, next_validation=200)
     (run / "metrics.jsonl").unlink()
-    write_tensors(run / "state.safetensors", tensors, position)
     assert (look_at_run(run, wanted).state, look_at_run(run, wanted).examples) == ("begun", 100)
     (run / "weights.safetensors").unlink()
     assert look_at_run(run, wanted).state == "begun"

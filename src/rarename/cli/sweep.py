@@ -183,7 +183,7 @@ class _Shown:
     def _overall(self) -> str:
         assert self._sweep is not None
         left = self._sweep.seconds_left(self._num_jobs)
-        time_left = "" if left is None else f", about {_time(left)} left"
+        time_left = f", about {_time(left)} left" if left else ""
         return f"[{self._sweep.num_done} of {self._total} done{time_left}]"
 
     def _render(self) -> "Text":

@@ -190,14 +190,17 @@ def learning_curves(study: Study) -> Figure | None:
 
 
 def _learning(results: Sequence[Result], key: str) -> dict[int, Spread]:
-    """The score by number of examples, over the seeds that were measured then."""
-    values: dict[int, list[float]] = {}
+    """The score by number of examples, over the seeds. Batches end where they end: looks go together by their order."""
+    looks: dict[int, list[tuple[float, float]]] = {}
     for result in results:
-        for point in result.curve:
+        for number, point in enumerate(result.curve):
             examples, value = number_at(point, "examples"), number_at(point, "validation", key)
             if examples is not None and value is not None:
-                values.setdefault(int(examples), []).append(value)
-    return {examples: spread(values[examples]) for examples in sorted(values)}
+                looks.setdefault(number, []).append((examples, value))
+    return {
+        round(spread([examples for examples, _ in look]).mean): spread([value for _, value in look])
+        for _, look in sorted(looks.items())
+    }
 
 
 def embedding(result: Result) -> Figure | None:

@@ -126,11 +126,12 @@ def _at_sizes(study: Study, first: Series, second: Series, score: Score | None =
 
 
 def _told(found: Sequence[Compared]) -> str:
-    """The differences, size by size."""
+    """The differences, size by size, with the p that verdicts are made by."""
     parts = []
-    all_sure = len(found) > 1 and all(each.test and each.test.p < 0.001 for each in found)
-    for each in found:
-        test = f" (p {p_text(each.test.p)})" if each.test and not all_sure else ""
+    ps = _p_values(found)
+    all_sure = len(found) > 1 and all(each.test and p < 0.001 for each, p in zip(found, ps, strict=True))
+    for each, p in zip(found, ps, strict=True):
+        test = f" (p {p_text(p)})" if each.test and not all_sure else ""
         parts.append(f"{points(each.difference)} {_at(each.first_size)}{test}")
     untested = "" if all(each.test for each in found) else "; without scores by project there is no test"
     return ", ".join(parts) + (" (p < 0.001 each)" if all_sure else untested)
@@ -148,12 +149,10 @@ def _p_values(found: Sequence[Compared]) -> list[float]:
 
 def _better(found: Sequence[Compared]) -> str:
     """Is the first better, at all of these?"""
-    ps = _p_values(found)
-    if all(each.difference > 0 and p < LEVEL for each, p in zip(found, ps, strict=True)):
+    shown = [each.difference > 0 for each, p in zip(found, _p_values(found), strict=True) if p < LEVEL]
+    if len(shown) == len(found) and all(shown):
         return HOLDS
-    if all(p >= LEVEL for p in ps):
-        return OPEN
-    return FAILS if all(each.difference <= 0 for each in found) else PARTLY
+    return PARTLY if any(shown) else FAILS if shown else OPEN
 
 
 def _same(found: Sequence[Compared]) -> str:
@@ -212,8 +211,14 @@ def _beats_standard(study: Study) -> Finding | None:
             verdicts.append(_better(found))
     if not parts:
         return None
-    verdict = verdicts[0] if len(set(verdicts)) == 1 else PARTLY
-    return Finding(_name(study), study.experiment, verdict, ". ".join(parts))
+    return Finding(_name(study), study.experiment, _together(verdicts), ". ".join(parts))
+
+
+def _together(verdicts: Sequence[str]) -> str:
+    """Of a claim about several strategies."""
+    if len(set(verdicts)) == 1:
+        return verdicts[0]
+    return PARTLY if {HOLDS, PARTLY} & set(verdicts) else FAILS if FAILS in verdicts else OPEN
 
 
 def _larger_vocabulary(study: Study) -> Finding | None:
@@ -223,16 +228,12 @@ def _larger_vocabulary(study: Study) -> Finding | None:
         return None
     told = ", ".join(f"{percent(value.mean)} % at {size:,}" for size, value in curve.items())
     largest = max(curve)
-    if largest <= LARGE:
-        return Finding(
-            _name(study), study.experiment, ABSENT, f"no vocabulary above {LARGE:,} names; `standard` has {told}"
-        )
-    before = max(size for size in curve if size < largest)
-    step = compared(study, (standard, before), (standard, largest))
+    step = compared(study, (standard, LARGE), (standard, largest)) if LARGE in curve and largest > LARGE else None
     if step is None:
-        return None
+        absent = f"no vocabulary of {LARGE:,} names and a larger one; `standard` has {told}"
+        return Finding(_name(study), study.experiment, ABSENT, absent)
     test = f" (p {p_text(step.test.p)})" if step.test else " (not tested)"
-    text = f"`standard` has {told}; {before:,} against {largest:,} names: {points(step.difference)} points{test}"
+    text = f"`standard` has {told}; {LARGE:,} against {largest:,} names: {points(step.difference)} points{test}"
     return Finding(_name(study), study.experiment, _better([step]), text)
 
 
@@ -270,7 +271,8 @@ def _combined(study: Study) -> Finding | None:
 
 def _placeholders(study: Study) -> Finding | None:
     parts, found = [], []
-    for plain in dict.fromkeys(series.besides_placeholders for series in study.series):
+    kinds = dict.fromkeys(series.besides_placeholders for series in study.series)
+    for plain in (kind for kind in kinds if not kind.extras):
         for size in study.sizes:
             cells = {
                 study.cells[series, size][0].placeholders: series
@@ -291,7 +293,8 @@ def _placeholders(study: Study) -> Finding | None:
         # The paper has a drop here, of less than a point.
         tests = [each.test for each in found if each.test]
         is_drop = len(tests) == len(found) and all(test.high < 0 and test.low > -2 * MARGIN for test in tests)
-        verdict = HOLDS if is_drop else FAILS if any(test.low > 0 for test in tests) else OPEN
+        is_other = any(test.low > 0 or test.high < -2 * MARGIN for test in tests)
+        verdict = HOLDS if is_drop else FAILS if is_other else OPEN
     return Finding(_name(study), study.experiment, verdict, "points: " + "; ".join(parts))
 
 

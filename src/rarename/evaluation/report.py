@@ -52,8 +52,6 @@ def make_report(folder: Path) -> Report:
     results, left_out = read_results(folder)
     found, odd = studies(results)
     embeddings = [result for result in results if result.embeddings]
-    # Models whose embeddings are looked at are those of another experiment, which has their scores.
-    found = [study for study in found if not all(result.embeddings for result in study.results)]
     left_out = sorted([*left_out, *odd])
     if not found and not embeddings:
         reasons = "".join(f"\n  {each.path} {each.reason}" for each in left_out)
@@ -195,17 +193,17 @@ def _verdicts(judged: Sequence[Claim]) -> Table:
 
 def _counterparts(found: Sequence[Study], embeddings: Sequence[Result]) -> Table | None:
     """What of the paper is repeated by which experiment, with the command."""
-    known = {study.experiment: (study.shows, study.title, len(study.results)) for study in found}
-    known |= {each.experiment: (each.shows, each.title, _times(embeddings, each.experiment)) for each in embeddings}
+    results = [result for study in found for result in study.results] + list(embeddings)
+    models = {each.experiment: {model(other) for other in _of(results, each.experiment)} for each in results}
     rows = [
         [
-            Cell(shows, shows),
-            Cell(title, title),
-            Cell(f"`rarename sweep experiments/{experiment}.toml`", experiment),
-            number_cell(num_models),
+            Cell(first.shows, first.shows),
+            Cell(first.title, first.title),
+            Cell(f"`rarename sweep {_file(experiment)}`", experiment),
+            number_cell(len(trained)),
         ]
-        for experiment, (shows, title, num_models) in known.items()
-        if shows
+        for experiment, trained in models.items()
+        if (first := _of(results, experiment)[0]).shows
     ]
     if not rows:
         return None
@@ -214,8 +212,13 @@ def _counterparts(found: Sequence[Study], embeddings: Sequence[Result]) -> Table
     return Table("counterparts", "Tables and figures of the paper, and what else was asked", columns, rows, note, 3)
 
 
-def _times(results: Sequence[Result], experiment: str) -> int:
-    return sum(each.experiment == experiment for each in results)
+def _of(results: Sequence[Result], experiment: str) -> list[Result]:
+    return [each for each in results if each.experiment == experiment]
+
+
+def _file(experiment: str) -> str:
+    """Where the file of an experiment lies in the repository: those at the paper's scale are apart."""
+    return f"experiments/{'paper/' if experiment.endswith('-paper') else ''}{experiment}.toml"
 
 
 def _present(*blocks: Block | None) -> list[Block]:
@@ -392,7 +395,8 @@ def _claims(judged: Sequence[Claim]) -> list[Block]:
         items.append("\n  - ".join([claim.text, *(findings or [f"**{ABSENT}** here: no experiment has the cells."])]))
     intro = (
         "Each line is computed from the results. A difference counts as shown when its p, of projects and of "
-        "trainings, corrected for the sizes looked at, is below 0.05; two strategies count as the same "
+        "trainings, corrected for the sizes looked at, is below 0.05 (tables of differences correct for all of their "
+        "rows, so a p may be larger there); two strategies count as the same "
         "when the 95 % interval of their difference lies within one point of 0. Where the luck of training is not "
         "known, nothing counts as shown."
     )

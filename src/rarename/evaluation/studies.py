@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,9 @@ from rarename.evaluation.statistics import Comparison, Luck, Projects, Spread, c
 
 STRATEGIES = ("ordered", "randomized", "by_frequency", "standard", "full")
 """In the order of the report; others follow by name."""
+
+UNNUMBERED = "standard"
+"""Has no placeholders, whatever its settings say."""
 
 LANGUAGES = {"python": "Python", "javascript": "JavaScript"}
 
@@ -126,7 +129,7 @@ class Study:
     def usual(self) -> dict[str, Any]:
         """What the cells have whose series do not say otherwise, of all that was varied beside strategy and size."""
         keys = {extra.split("=")[0] for series in self.series for extra in series.extras if "=" in extra}
-        preset = usual_value([each.preset for each in self.results]) if self.results else ""
+        preset = self.usual_preset
         alike = [each for each in self.results if each.preset == preset]
         found = {key: usual_value([each.settings.get(key) for each in alike]) for key in sorted(keys - {"preset"})}
         found |= {"preset": preset} if "preset" in keys else {}
@@ -134,6 +137,11 @@ class Study:
             plain = [result for (series, _), results in self.cells.items() if not series.extras for result in results]
             found["placeholders"] = usual_value([each.placeholders for each in plain or self.results])
         return found
+
+    @property
+    def usual_preset(self) -> str:
+        """The preset that most of its models have; claims are judged by these."""
+        return str(usual_value([each.preset for each in self.results])) if self.results else ""
 
     @cached_property
     def series(self) -> list[Series]:
@@ -155,7 +163,10 @@ class Study:
     def is_repeated(self, *cells: tuple[Series, int]) -> bool:
         """Whether a larger study has all models of these cells, too."""
         ours = {model(result) for cell in cells for result in self.cells.get(cell, ())}
-        return any(len(other.models) > len(self.models) and ours <= other.models for other in self.kin)
+        larger = [other for other in self.kin if len(other.models) > len(self.models)]
+        return any(
+            ours <= {model(result) for cell in cells for result in other.cells.get(cell, ())} for other in larger
+        )
 
     @property
     def keys(self) -> list[tuple[Series, int]]:
@@ -206,24 +217,29 @@ class Study:
         """One cell against another, on the same projects; None if there is nothing to compare by."""
         score = score or self.score
         ours, others = self.projects(*first, score), self.projects(*second, score)
-        return compare(ours, others, self.luck(score)) if ours and others else None
+        presets = {result.preset for cell in (first, second) for result in self.cells.get(cell, ())}
+        return compare(ours, others, self.luck(score, presets)) if ours and others else None
 
-    def luck(self, score: Score | None = None) -> Luck | None:
-        """How much a score varies from training to training of the same cell; if need be, in other studies."""
-        return self.own_luck(score) or luck(value for _, value in self._lent(score))
+    def luck(self, score: Score | None = None, presets: Collection[str] = ()) -> Luck | None:
+        """How much a score varies from training to training of the same cell; if need be, in other studies.
 
-    def own_luck(self, score: Score | None = None) -> Luck | None:
+        Of models of these presets, or of the one that most have.
+        """
+        return self.own_luck(score, presets) or luck(value for _, value in self._lent(score, presets))
+
+    def own_luck(self, score: Score | None = None, presets: Collection[str] = ()) -> Luck | None:
         """The same, told by the cells of this study alone."""
-        key = (score or self.score).key
-        return luck(value for series, size in self.keys if (value := self.value(series, size, key)))
+        key, presets = (score or self.score).key, presets or {self.usual_preset}
+        of_presets = [cell for cell in self.keys if self.cells[cell][0].preset in presets]
+        return luck(value for cell in of_presets if (value := self.value(*cell, key)))
 
     def lenders(self, score: Score | None = None) -> list[str]:
         """The experiments that the luck is taken from, if it is not that of the study itself."""
         return [] if self.own_luck(score) else sorted({experiment for experiment, _ in self._lent(score)})
 
-    def _lent(self, score: Score | None) -> list[tuple[str, Spread]]:
-        """The cells with several seeds of other studies with a preset of this one, each training once."""
-        key, presets = (score or self.score).key, {result.preset for result in self.results}
+    def _lent(self, score: Score | None, presets: Collection[str] = ()) -> list[tuple[str, Spread]]:
+        """The cells with several seeds of other studies with the same preset, each training once."""
+        key, presets = (score or self.score).key, presets or {self.usual_preset}
         found: dict[str, tuple[str, Spread]] = {}
         for study in self.kin:
             for cell in study.keys:
@@ -265,6 +281,13 @@ def studies(results: Iterable[Result]) -> tuple[list[Study], list[LeftOut]]:
     for result in results:
         if result.scores:
             groups[result.experiment, result.task, result.language].append(result)
+    # Models whose embeddings are looked at mostly are those of another experiment, which has their scores.
+    scored = {model(each) for members in groups.values() if not _has_embeddings(members) for each in members}
+    groups = {
+        key: members
+        for key, members in groups.items()
+        if not _has_embeddings(members) or {model(each) for each in members} - scored
+    }
     found: list[Study] = []
     left_out: list[LeftOut] = []
     for (experiment, task, language), members in groups.items():
@@ -274,6 +297,10 @@ def studies(results: Iterable[Result]) -> tuple[list[Study], list[LeftOut]]:
         found.append(Study(experiment, task, language, cells))
     found.sort(key=_place)
     return [dataclasses.replace(study, kin=_kin(study, found)) for study in found], sorted(left_out)
+
+
+def _has_embeddings(members: Sequence[Result]) -> bool:
+    return all(each.embeddings for each in members)
 
 
 def _kin(study: Study, others: Sequence[Study]) -> tuple[Study, ...]:
@@ -360,9 +387,9 @@ def _cells(members: Sequence[Result]) -> tuple[dict[tuple[Series, int], tuple[Re
     doubles = []
     for each in members:
         same_preset = [other for other in members if other.preset == each.preset]
-        alike = [other for other in same_preset if (other.strategy, other.pointer) == (each.strategy, each.pointer)]
+        renaming = [other for other in same_preset if other.strategy != UNNUMBERED]
         extras = [] if each.preset == usual_preset else [f"preset={each.preset}"]
-        if each.placeholders != usual_value([other.placeholders for other in alike]):
+        if each.strategy != UNNUMBERED and each.placeholders != usual_value([other.placeholders for other in renaming]):
             extras.append(f"{each.placeholders:,} placeholders")
         usual = {key: usual_value([other.settings.get(key) for other in same_preset]) for key in varied}
         extras += [f"{key}={each.settings.get(key)}" for key in varied if each.settings.get(key) != usual[key]]
@@ -387,7 +414,7 @@ def usual_value(values: Sequence[Any]) -> Any:
 
 
 def _varied_settings(members: Sequence[Result]) -> list[str]:
-    """Settings by which these results differ, and which do not simply go with the preset, strategy or pointer."""
+    """Settings by which these results differ, and which do not simply go with the preset or the pointer."""
     presets = dict.fromkeys(each.preset for each in members)
     of_presets = [[each for each in members if each.preset == preset] for preset in presets]
     keys = sorted({key for each in members for key in each.settings} - KNOWN_SETTINGS)
@@ -395,10 +422,4 @@ def _varied_settings(members: Sequence[Result]) -> list[str]:
 
 
 def _is_varied(key: str, members: Sequence[Result]) -> bool:
-    values: dict[tuple[str, bool], set[str]] = defaultdict(set)
-    for each in members:
-        values[each.strategy, each.pointer].add(repr(each.settings.get(key)))
-    goes_with_strategy = all(len(found) == 1 for found in values.values())
-    is_one = len(set().union(*values.values())) == 1
-    is_of_strategy = goes_with_strategy and not key.startswith(("model.", "training."))
-    return not (is_one or is_of_strategy or key.endswith("pointer"))
+    return len({repr(each.settings.get(key)) for each in members}) > 1 and not key.endswith("pointer")

@@ -4,10 +4,10 @@ Colours are CSS variables, so that a page can give them for a light and for a da
 both (`standalone`). Widths of text are estimated, because there is no font to ask.
 """
 
+import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 
 TONES = ("ordered", "randomized", "by_frequency", "standard", "full", "standard + pointer", "ordered + pointer")
 """Series that have the same colour and mark in every figure; others take what is left."""
@@ -413,3 +413,8 @@ def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> st
 
 def _rule(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>\n'
+
+
+def escape(text: str) -> str:
+    """For XML, which has no way to say most control characters; a string in somebody's code may hold any."""
+    return html.escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

@@ -212,7 +212,8 @@ def best_accuracy(study: Study, paper: PaperStudy | None) -> Table | None:
         value = None if size is None else study.value(series, size, "accuracy_values")
         if size is not None and value is not None:
             quoted = quoted_cell(paper.best_accuracy.get(series.base)) if paper else Cell("")
-            rows.append([Cell(series.label, series.label), number_cell(size), spread_cell(value), quoted])
+            cell = spread_cell(value, _is_uneven(study))
+            rows.append([Cell(series.label, series.label), number_cell(size), cell, quoted])
     if not rows:
         return None
     note = f"In percent; {seeds_note(study)}. The size is the one with the best MRR of values on the validation split."
@@ -332,7 +333,7 @@ def significance(study: Study) -> Table | None:
         note += _luck_note(study)
         note += "The larger p is corrected for the rows of this table (Holm)."
     else:
-        note += ". Not tested: these results have no scores by project."
+        note += ". Not tested: these results have no scores by project, or not of two projects that both have."
     if any(test.num_projects < 6 for test in tests):
         note += " With fewer than six projects no p can be below 0.05."
     columns = [

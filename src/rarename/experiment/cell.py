@@ -73,9 +73,9 @@ def look_at_result(path: Path, wanted: Experiment, has_embeddings: bool) -> Look
 
 def look_at_run(folder: Path, wanted: Experiment) -> Look:
     """Whether a run folder is there, whole, and of just this setting and corpus."""
-    if not folder.exists() or all(path.suffix == ".part" for path in folder.iterdir()):
-        return Look("missing")
     try:
+        if not folder.exists() or all(path.suffix == ".part" for path in folder.iterdir()):
+            return Look("missing")
         if not (folder / SETTING).exists():
             return Look("damaged", f"it has no {SETTING}")
         if unlike := _unlike_setting(folder / SETTING, wanted):
@@ -83,7 +83,7 @@ def look_at_run(folder: Path, wanted: Experiment) -> Look:
         experiments.read(folder / SETTING)  # what else may be wrong with it is damage
         encoding = _encoding(folder / ENCODING, wanted) if (folder / ENCODING).exists() else None
         return _look_at_weights(folder, wanted, encoding)
-    except RarenameError as error:
+    except (RarenameError, OSError) as error:
         return Look("damaged", str(error))
 
 
@@ -122,6 +122,7 @@ def _look_at_weights(folder: Path, wanted: Experiment, encoding: Encoding | None
     try:
         examples, seconds = int(position["position.examples"]), float(position["position.seconds"])
         best, stale = float(position["position.best"]), int(position["position.stale"])
+        looked = int(position["position.next_validation"]) - wanted.training.validate_every
     except (KeyError, ValueError) as error:
         raise RunError(f"{folder / STATE} does not say how far training is: {error!r}") from error
     state = {key.removeprefix("model."): shape for key, shape in tensors.items() if key.startswith("model.")}
@@ -140,7 +141,7 @@ def _look_at_weights(folder: Path, wanted: Experiment, encoding: Encoding | None
     total = max((line["total_examples"] for line in metrics), default=0)
     is_over = 0 < total <= examples or 0 < wanted.training.patience <= stale
     measured = metrics[-1]["examples"] if metrics else 0
-    if is_over and measured < examples:
+    if measured < (examples if is_over else looked):
         raise RunError(f"{folder / METRICS} ends at {measured:,} of {examples:,} examples")
     return Look("finished" if is_over and weights else "begun", examples=examples, total=total, seconds=seconds)
 

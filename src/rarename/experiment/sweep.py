@@ -121,9 +121,8 @@ class Sweep:
         self._left: list[Job] = []
         self._outcomes: dict[str, Outcome] = {}
         self._processes: list[subprocess.Popen[str]] = []
-        self._told: dict[str, dict[str, Any]] = {}
-        self._seconds: list[float] = []
-        self._measured: list[float] = []
+        self._looks: dict[str, tuple[Look, Look]] = {}
+        """Of each cell its result and its run, as they are now; not of one that has failed."""
         self.stopped = ""
         """Why the sweep was stopped, if it was."""
 
@@ -152,10 +151,10 @@ class Sweep:
         """Do all that is left of these cells, so many at a time; returns how far each of them is."""
         deadline = time.monotonic() + time_limit
         for job in chosen:
-            look = look_at_result(job.result, job.wanted, self.plan.has_embeddings)
-            if look.state == "done":
-                self._note_time(look.content)
-                self._outcomes[job.name] = Outcome("done", result=look.content)
+            self._looks[job.name] = self.look(job)
+            result, _ = self._looks[job.name]
+            if result.state == "done":
+                self._outcomes[job.name] = Outcome("done", result=result.content)
             else:
                 self._left.append(job)
         if time_limit <= 0:
@@ -185,18 +184,8 @@ class Sweep:
         return sum(outcome.state == "done" for outcome in list(self._outcomes.values()))
 
     def seconds_left(self, num_jobs: int) -> float | None:
-        """For all cells, by what those took that are done; None as long as nothing is known."""
-        running, measuring = list(self._told.values()), _mean(self._measured)
-        whole = self._seconds or [told["seconds"] + told["seconds_left"] + measuring for told in running if told]
-        if not whole:
-            return None
-        usual = statistics.fmean(whole)
-        left: float = sum(told["seconds_left"] + measuring if told else usual for told in running)
-        return (left + usual * len(self._left)) / max(1, min(num_jobs, len(running) + len(self._left)))
-
-    def _note_time(self, content: dict[str, Any]) -> None:
-        self._measured += _measuring_seconds(content)
-        self._seconds.append(content["seconds"] + sum(_measuring_seconds(content)))
+        """For all cells, by what is known of them; None as long as nothing is."""
+        return seconds_left(list(self._looks.values()), num_jobs)
 
     # --- one worker -------------------------------------------------------------------------------------------
 
@@ -208,8 +197,7 @@ class Sweep:
                 taken = self._take(stack)
                 if taken is not None:
                     job, lock = taken
-                    self._outcomes[job.name] = self._attempts(job, lock)
-                    self._told.pop(job.name, None)
+                    self._attempts(job, lock)
             if taken is None:
                 for other in list(self._left):
                     if other.name not in awaited:
@@ -235,25 +223,27 @@ class Sweep:
                     continue
                 stack.enter_context(lock)
                 self._left.remove(job)
-                self._told[job.name] = {}
                 return job, lock.fileno()
         return None
 
-    def _attempts(self, job: Job, lock: int) -> Outcome:
+    def _attempts(self, job: Job, lock: int) -> None:
+        """Do a cell, and keep how far it came before that is told."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 result = self._do(job, lock)
             except _Stopped:
-                self._say("stopped", job, "stopped; the same command goes on")
-                return Outcome("left", "stopped")
+                self._outcomes[job.name] = Outcome("left", "stopped")
+                return self._say("stopped", job, "stopped; the same command goes on")
             except (RarenameError, OSError, ValueError) as error:
                 if attempt == ATTEMPTS or self.stopped:
-                    self._say("failed", job, f"failed: {error}")
-                    return Outcome("failed", str(error))
+                    self._outcomes[job.name] = Outcome("failed", str(error))
+                    del self._looks[job.name]
+                    return self._say("failed", job, f"failed: {error}")
                 self._say("note", job, f"failed, and is tried once more: {error}")
             else:
-                self._say("done", job, told=result)
-                return Outcome("done", result=result)
+                self._outcomes[job.name] = Outcome("done", result=result)
+                self._looks[job.name] = Look("done", content=result), Look("finished")
+                return self._say("done", job, told=result)
         raise AssertionError("the last attempt returns")
 
     def _do(self, job: Job, lock: int) -> dict[str, Any]:
@@ -285,9 +275,7 @@ class Sweep:
         self._say("measuring", job)
         measuring = time.monotonic()
         scores = json.loads(self._command(job, lock, self._measuring(job)))
-        content = self._write(job, self._result(job, scores, time.monotonic() - measuring))
-        self._note_time(content)
-        return content
+        return self._write(job, self._result(job, scores, time.monotonic() - measuring))
 
     def _write(self, job: Job, content: dict[str, Any]) -> dict[str, Any]:
         job.result.parent.mkdir(parents=True, exist_ok=True)
@@ -355,7 +343,8 @@ class Sweep:
             told = json.loads(line)
         except ValueError:
             return  # it was killed in the middle of a line
-        self._told[job.name] = told
+        run = Look("begun", "", {}, told["examples"], told["total_examples"], told["seconds"])
+        self._looks[job.name] = Look("missing"), run
         self._say("training", job, told=told)
 
     def _say(self, kind: str, job: Job, text: str = "", told: dict[str, Any] | None = None) -> None:
