@@ -244,7 +244,6 @@ def test_luck_is_that_of_models_of_the_same_preset(results):
 def test_a_claim_is_told_elsewhere_only_if_the_same_series_tells_it(results):
     results.add_luck()
     for strategy, score in (("ordered", 0.4), ("standard", 0.3)):
-        results.add(strategy, 100, score, experiment="shallow")
         for experiment in ("shallow", "deep"):
             results.add(strategy, 100, score, experiment=experiment)
         for number in range(3):  # most of that experiment has six layers

@@ -193,27 +193,24 @@ def _verdicts(judged: Sequence[Claim]) -> Table:
 
 def _counterparts(found: Sequence[Study], embeddings: Sequence[Result]) -> Table | None:
     """What of the paper is repeated by which experiment, with the command."""
-    results = [result for study in found for result in study.results] + list(embeddings)
-    models = {each.experiment: {model(other) for other in _of(results, each.experiment)} for each in results}
+    members: dict[str, list[Result]] = {}
+    for each in [*(result for study in found for result in study.results), *embeddings]:
+        members.setdefault(each.experiment, []).append(each)
     rows = [
         [
-            Cell(first.shows, first.shows),
-            Cell(first.title, first.title),
+            Cell(results[0].shows, results[0].shows),
+            Cell(results[0].title, results[0].title),
             Cell(f"`rarename sweep {_file(experiment)}`", experiment),
-            number_cell(len(trained)),
+            number_cell(len({model(result) for result in results})),
         ]
-        for experiment, trained in models.items()
-        if (first := _of(results, experiment)[0]).shows
+        for experiment, results in members.items()
+        if results[0].shows
     ]
     if not rows:
         return None
     note = "Each command trains and measures what is not there yet; `rarename report results/` then writes this report."
     columns = ["Of the paper", "Experiment", "Command", "Models"]
     return Table("counterparts", "Tables and figures of the paper, and what else was asked", columns, rows, note, 3)
-
-
-def _of(results: Sequence[Result], experiment: str) -> list[Result]:
-    return [each for each in results if each.experiment == experiment]
 
 
 def _file(experiment: str) -> str:
