@@ -51,9 +51,9 @@ def measure_steps(corpus: Path, vocabulary_size: int, steps: int, is_plain: bool
     """Steps on windows of full length: batch, forward, loss, backward, clip, optimizer."""
     import torch
 
+    from rarename import config as experiments
     from rarename.corpus.store import Corpus
-    from rarename.experiment import experiment as experiments
-    from rarename.experiment.run import make_encoding
+    from rarename.runs.run import make_encoding
 
     torch.set_num_threads(1)
     available = Corpus(corpus).num_occurring("names", "others", "numbers", "strings", "regexps")

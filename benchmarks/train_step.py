@@ -91,11 +91,11 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
     """Train for some steps, and tell what they took."""
     import torch
 
+    from rarename import config as experiments
     from rarename.corpus.store import Corpus
-    from rarename.experiment import experiment as experiments
-    from rarename.experiment.run import make_encoding
-    from rarename.tasks.variable_misuse.task import MisuseTask
-    from rarename.training.loop import Trainer
+    from rarename.runs.run import make_encoding
+    from rarename.tasks.misuse.task import MisuseTask
+    from rarename.training.trainer import Trainer
 
     torch.set_num_threads(threads)
     # No look at the validation split, and no saving in between: the steps alone.

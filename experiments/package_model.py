@@ -21,11 +21,11 @@ from real_bugs import measure as measure_bugs
 from real_bugs import projects
 from safetensors.torch import load_file, save_file
 
+from rarename import config as experiments
 from rarename.cli.evaluate import describe
 from rarename.cli.progress import ShownProgress
 from rarename.corpus import Corpus
-from rarename.experiment import experiment as experiments
-from rarename.experiment import run
+from rarename.runs import run
 
 FALSE_ALARMS = 1 / 200
 

@@ -73,8 +73,8 @@ SMALL = {
 @pytest.fixture(scope="session")
 def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on Python. Tests that change it must copy it first."""
-    from rarename.experiment.experiment import build
-    from rarename.experiment.run import train
+    from rarename.config import build
+    from rarename.runs.run import train
 
     folder = tmp_path_factory.mktemp("runs") / "python"
     assert train(build(str(corpus_folder), "tiny", SMALL), folder)
@@ -84,9 +84,9 @@ def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on JavaScript, of functions that are nearly the same."""
+    from rarename.config import build
     from rarename.corpus import PrepareSettings, prepare
-    from rarename.experiment.experiment import build
-    from rarename.experiment.run import train
+    from rarename.runs.run import train
 
     place = tmp_path_factory.mktemp("javascript")
     for number in range(30):
@@ -112,8 +112,8 @@ def completion_run(
     corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Path:
     """A run of completion on Python, `ordered`, and one with a pointer, `standard`."""
-    from rarename.experiment.experiment import build
-    from rarename.experiment.run import train
+    from rarename.config import build
+    from rarename.runs.run import train
 
     folder = tmp_path_factory.mktemp("runs") / "completion"
     is_plain = request.param == "plain"

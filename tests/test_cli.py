@@ -343,7 +343,7 @@ def test_check_that_cannot_be_done_is_exit_2(checked, words, message):
 
 
 def test_check_without_a_model(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("rarename.assist.models.files", lambda _: tmp_path)
+    monkeypatch.setattr("rarename.inference.model_folder.files", lambda _: tmp_path)
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
     assert code == 2

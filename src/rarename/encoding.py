@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rarename.anonymize import Ints, Surplus, anonymize_ranks, strategy_named
 from rarename.errors import CorpusError, UsageError
-from rarename.files import write_text
+from rarename.io import write_text
 from rarename.syntax.traversal import Role
 from rarename.vocabulary import PLACEHOLDER, Special, Vocabulary
 

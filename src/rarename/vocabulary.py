@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.errors import CorpusError, UnknownName
-from rarename.files import write_text
+from rarename.io import write_text
 
 
 class Special(IntEnum):

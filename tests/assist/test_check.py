@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from rarename.assist import MAX_NODES_CHECKED, Checker, Files, Finding, Skipped, load_model, packaged
-from rarename.assist.findings import is_silenced
+from rarename.assist.diagnostics import is_silenced
 from rarename.corpus import Corpus
 from rarename.errors import ParseError, RunError, UsageError
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
-from rarename.tasks.alignment import Alignment
-from rarename.tasks.variable_misuse.examples import Functions, Nodes, cut_out
-from rarename.tasks.variable_misuse.task import MisuseConfig
+from rarename.tasks.misuse.examples import Functions, Nodes, cut_out
+from rarename.tasks.misuse.task import MisuseConfig
+from rarename.tasks.rank_mapping import Alignment
 from rarename.vocabulary import Special
 
 AREA = """class Box:
@@ -198,7 +198,7 @@ def said(monkeypatch, language, checker, source, place, repair):
     """Let the model of a checker point at the last variable of the only function, and at the name of a repair."""
     from types import SimpleNamespace
 
-    from rarename.assist.models import Model
+    from rarename.inference.model_folder import Model
 
     language = {"javascript": JAVASCRIPT, "python": PYTHON}[language]
     traversal = parse(source, language)
@@ -594,13 +594,13 @@ class Steps:
     def __init__(self):
         self.total, self.told = 0, []
 
-    def stage(self, title, total):
+    def start(self, title, total):
         self.total = total
 
     def advance(self, steps=1):
         self.told.append(steps)
 
-    def note(self, text): ...
+    def log(self, text): ...
 
 
 @pytest.mark.parametrize("pool", [1, 200, 50_000])

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from rarename import __version__
+from rarename._version import __version__
 from rarename.assist import Finding, Report, Skipped
 from rarename.assist.formats import FORMATS, as_github, as_json, as_sarif, as_text, describe_skipped, summary
 from rarename.cli import check as command

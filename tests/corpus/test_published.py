@@ -8,10 +8,10 @@ import random
 import pytest
 
 from rarename.corpus.documents import Bug, Chunk, ChunkLimits, Document, Skip, SourceOptions
-from rarename.corpus.progress import Silence
 from rarename.corpus.published import read_allowed, read_duplicates
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
+from rarename.progress import NullProgress
 from rarename.syntax import JAVASCRIPT, TOKENS
 from rarename.syntax import PYTHON as PYTHON_FILES
 
@@ -36,10 +36,10 @@ def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
         language,
         specs[0].parent / "work",
         options or SourceOptions(),
-        Silence(),
+        NullProgress(),
     )
     sources = pickle.loads(pickle.dumps(resolved.sources))
-    listed = plan(sources, limits or ChunkLimits(), Silence())
+    listed = plan(sources, limits or ChunkLimits(), NullProgress())
     found = [item for chunk in listed.chunks for item in sources[chunk.source].read(Chunk.from_json(chunk.to_json()))]
     documents = [item for item in found if isinstance(item, Document)]
     return documents, listed.skips + [item for item in found if isinstance(item, Skip)]

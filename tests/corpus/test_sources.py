@@ -16,9 +16,9 @@ import pytest
 
 from rarename.corpus import packages
 from rarename.corpus.documents import Chunk, ChunkLimits, Document, Origin, Skip, SourceOptions
-from rarename.corpus.progress import Silence
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
+from rarename.progress import NullProgress
 from rarename.syntax.tokens import TOKENS
 
 PYTHON = replace(TOKENS, name="python", suffixes=(".py",))  # sources ask a language for these two only
@@ -27,9 +27,9 @@ JAVASCRIPT = replace(TOKENS, name="javascript", suffixes=(".js",))
 
 def run(specs, work, options=None, language=PYTHON):
     """The documents, the skips and the sources, by way of pickle and JSON as in another process."""
-    resolved = resolve([str(spec) for spec in specs], language, work, options or SourceOptions(), Silence())
+    resolved = resolve([str(spec) for spec in specs], language, work, options or SourceOptions(), NullProgress())
     sources = pickle.loads(pickle.dumps(resolved.sources))
-    listed = plan(sources, ChunkLimits(members=2), Silence())
+    listed = plan(sources, ChunkLimits(members=2), NullProgress())
     chunks = [Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) for chunk in listed.chunks]
     found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     skips = resolved.skips + listed.skips + [item for item in found if isinstance(item, Skip)]
@@ -111,7 +111,7 @@ def test_links_pipes_and_large_files_are_left_out(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="needs links and pipes")
 def test_file_that_changes_after_the_listing_is_left_out(tmp_path):
     folder = write(tmp_path / "p", "a.py", "b.py", "c.py", "d.py")
-    source = resolve([str(folder)], PYTHON, tmp_path, SourceOptions(max_file_bytes=100), Silence()).sources[0]
+    source = resolve([str(folder)], PYTHON, tmp_path, SourceOptions(max_file_bytes=100), NullProgress()).sources[0]
     (chunk,), _ = source.chunks(ChunkLimits())
     (folder / "a.py").unlink()
     (folder / "b.py").unlink()
@@ -241,8 +241,8 @@ def test_other_file_is_an_error(tmp_path):
 
 
 def test_standard_library_is_a_source_of_many_projects(tmp_path):
-    resolved = resolve(["stdlib"], PYTHON, tmp_path, SourceOptions(), Silence())
-    listed = plan(resolved.sources, ChunkLimits(), Silence())
+    resolved = resolve(["stdlib"], PYTHON, tmp_path, SourceOptions(), NullProgress())
+    listed = plan(resolved.sources, ChunkLimits(), NullProgress())
     members = [name for chunk in listed.chunks for name in chunk.members]
     assert "json/decoder.py" in members and "argparse.py" in members
     assert not any("site-packages" in name or name.startswith("test/") for name in members)

@@ -5,9 +5,9 @@ Reading order: findings (what is said), files (what is read), models (what is as
 
 from rarename.assist.check import MAX_NODES_CHECKED, Checker
 from rarename.assist.complete import Completer, Suggestion
+from rarename.assist.diagnostics import CODE, Finding, Report, Skipped
 from rarename.assist.files import Files, SourceFile
-from rarename.assist.findings import CODE, Finding, Report, Skipped
-from rarename.assist.models import Model, load_model, packaged
+from rarename.inference.model_folder import Model, load_model, packaged
 
 __all__ = [
     "CODE",

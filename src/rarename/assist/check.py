@@ -14,17 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
+from rarename.assist.diagnostics import Finding, Report, Skipped, is_silenced
 from rarename.assist.files import CHECKED, Files, SourceFile
-from rarename.assist.findings import Finding, Report, Skipped, is_silenced
-from rarename.assist.models import Model, load_model, packaged
-from rarename.corpus.progress import Progress, Silence
 from rarename.corpus.shards import is_minified
 from rarename.errors import ParseError, UsageError
+from rarename.inference.model_folder import Model, load_model, packaged
+from rarename.progress import NullProgress, Progress
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.source import Lines, is_name
-from rarename.tasks.batches import batches
-from rarename.tasks.variable_misuse.examples import Function, Nest, Nodes, cut_out
+from rarename.tasks.misuse.examples import Function, Nest, Nodes, cut_out
+from rarename.tasks.sampler import batches
 
 MAX_NODES_CHECKED = 2_000
 """Longer functions are not checked as a whole, but the functions inside them are. Attention takes the square of it."""
@@ -96,8 +96,8 @@ class Checker:
     def check_files(self, files: Files, progress: Progress | None = None) -> Report:
         """Check many files. What cannot be checked is listed in the report, with its reason."""
         began = time.monotonic()
-        progress = progress or Silence()
-        progress.stage("checking", len(files))
+        progress = progress or NullProgress()
+        progress.start("checking", len(files))
         skipped = list(files.skipped)
         found: list[tuple[_Function, Finding]] = []
         pool: list[_Function] = []

@@ -20,17 +20,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rarename.assist.models import language_of_encoding, packaged
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
-from rarename.experiment import run
+from rarename.inference.model_folder import language_of_encoding, packaged
+from rarename.runs import run
 from rarename.syntax import Language, Role, language_named
 from rarename.syntax.source import is_name
 from rarename.syntax.unfinished import Cursor, at_cursor
-from rarename.tasks.code_completion.batch import Batch, Collator
-from rarename.tasks.code_completion.examples import Snippet
-from rarename.tasks.code_completion.model import Answer, CompletionModel
-from rarename.tasks.code_completion.task import CompletionConfig
+from rarename.tasks.completion.collate import Batch, Collator
+from rarename.tasks.completion.model import Answer, CompletionModel
+from rarename.tasks.completion.task import CompletionConfig
+from rarename.tasks.completion.windows import Snippet
 
 UNTOLD = 1e-3
 """The probability that a name of the text is given when the model cannot tell it: the window does not show it."""

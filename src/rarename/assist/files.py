@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from rarename.assist.findings import Skipped
+from rarename.assist.diagnostics import Skipped
 from rarename.corpus.documents import Chunk, ChunkLimits, Document, Origin, Skip, SourceOptions
 from rarename.corpus.folders import COMPILED, FOLDER_LEFT_OUT, HIDDEN, FolderSource
 from rarename.corpus.paths import ARCHIVE_WITHIN, DUPLICATE_NAME, SPECIAL_FILE, UNREADABLE, printable

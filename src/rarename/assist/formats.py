@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from rarename import __version__
-from rarename.assist.findings import CODE, Finding, Report, Skipped
+from rarename._version import __version__
+from rarename.assist.diagnostics import CODE, Finding, Report, Skipped
 
 TITLE = "variable misuse"
 SUMMARY = "A variable is used where another one seems to belong."
@@ -115,7 +115,7 @@ def as_sarif(report: Report) -> str:
                                 "name": "VariableMisuse",
                                 "shortDescription": {"text": SUMMARY},
                                 "fullDescription": {"text": f"{SUMMARY} {CAUTION}"},
-                                "help": {"text": f"Silence a line with a comment: noqa: {CODE}"},
+                                "help": {"text": f"NullProgress a line with a comment: noqa: {CODE}"},
                                 "defaultConfiguration": {"level": "warning"},
                             }
                         ],

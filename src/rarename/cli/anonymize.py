@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from rarename.anonymize import STRATEGIES
+from rarename.anonymize_source import anonymize_source
 from rarename.cli.reading import add_file_arguments, read_file, write
 from rarename.cli.trees import as_json, as_text
 from rarename.encoding import Encoding
 from rarename.errors import UnknownName, UsageError
-from rarename.rename import anonymize_source
 from rarename.vocabulary import Vocabulary
 
 EXAMPLE = """  echo 'my_y = np.sin(my_x) + my_x' > figure1.py

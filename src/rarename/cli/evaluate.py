@@ -7,7 +7,7 @@ from typing import Any
 
 from rarename.cli.progress import ShownProgress
 from rarename.cli.reading import positive, write
-from rarename.files import write_text
+from rarename.io import write_text
 
 EXAMPLE = """  rarename evaluate runs/ordered --split test
   rarename evaluate runs/ordered --corpus corpora/mine"""
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from rarename.experiment.run import evaluate
+    from rarename.runs.run import evaluate
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)

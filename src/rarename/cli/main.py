@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from rarename import __version__
+from rarename._version import __version__
 from rarename.errors import RarenameError
 
 COMMANDS = {

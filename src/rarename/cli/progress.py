@@ -53,7 +53,7 @@ class ShownProgress:
         else:
             self._tell(is_end=True)
 
-    def stage(self, title: str, total: int) -> None:
+    def start(self, title: str, total: int) -> None:
         if self._bar:
             self._task = self._bar.add_task(title, total=total)
             self._show()
@@ -71,7 +71,7 @@ class ShownProgress:
         if time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
             self._tell(is_end=False)
 
-    def note(self, text: str) -> None:
+    def log(self, text: str) -> None:
         if self._bar:
             self._bar.console.print(text, markup=False, highlight=False)
         else:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rarename.evaluation.report import make_report, summary, summary_json, write_report
+    from rarename.report.report import make_report, summary, summary_json, write_report
 
     report = make_report(arguments.results)
     paths = write_report(report, arguments.out)

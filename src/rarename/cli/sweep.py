@@ -17,8 +17,8 @@ from rarename.cli.train import SHOWN
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from rarename.experiment.cell import Look
-    from rarename.experiment.sweep import Event, Job, Outcome, Sweep
+    from rarename.sweep.cell import Look
+    from rarename.sweep.sweep import Event, Job, Outcome, Sweep
 
 EXAMPLE = """  rarename sweep experiments/misuse-python.toml --list
   rarename sweep experiments/misuse-python.toml --only 'ordered-*' --jobs 2
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rarename.experiment.grid import read
-    from rarename.experiment.sweep import Sweep, seconds_left
+    from rarename.sweep.grid import read
+    from rarename.sweep.sweep import Sweep, seconds_left
 
     shown = _Shown(arguments.jobs)
     sweep = Sweep(

@@ -18,7 +18,7 @@ from rarename.cli.reading import forget_reader, minutes, positive, write
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
-    from rarename.experiment.experiment import Experiment
+    from rarename.config import Experiment
 
 SHOWN = {
     "joint": "joint_accuracy",
@@ -74,10 +74,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from rarename.experiment import tensorboard
-    from rarename.experiment.run import train
-    from rarename.training.loop import STATE, Outcome
-    from rarename.training.processes import started
+    from rarename.runs import tensorboard
+    from rarename.runs.run import train
+    from rarename.training.distributed import started
+    from rarename.training.trainer import STATE, Outcome
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
@@ -131,15 +131,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _experiment(arguments: argparse.Namespace) -> "Experiment":
+    from rarename.config import build
     from rarename.corpus.store import Corpus
-    from rarename.experiment.experiment import build
 
     language = Corpus(arguments.corpus).language.name
     return build(arguments.corpus, arguments.preset, _settings(arguments), language, arguments.task)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    from rarename.experiment.experiment import read_settings
+    from rarename.config import read_settings
 
     if arguments.pointer and arguments.task != "completion":
         raise UsageError(f"--pointer is for completion; {arguments.task} has nothing to copy")

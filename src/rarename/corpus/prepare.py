@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from rarename.corpus.documents import Chunk, ChunkLimits, Skip, Source, SourceOptions
 from rarename.corpus.duplicates import NUM_HASHES, clusters
-from rarename.corpus.progress import Progress, Silence
 from rarename.corpus.ranks import rank_values
 from rarename.corpus.shards import (
     DROPPED,
@@ -54,7 +53,8 @@ from rarename.corpus.store import (
 )
 from rarename.corpus.workers import Workers
 from rarename.errors import CorpusError, RarenameError, UsageError
-from rarename.files import replacing, write_text
+from rarename.io import replacing, write_text
+from rarename.progress import NullProgress, Progress
 from rarename.syntax import language_named
 
 SHARD = ChunkLimits(members=100, num_bytes=2_000_000)
@@ -113,7 +113,7 @@ def prepare(
     With more than one job a script must call this under `if __name__ == "__main__":`, as with any use of
     Python's process pools.
     """
-    corpus, progress = Path(corpus), progress or Silence()
+    corpus, progress = Path(corpus), progress or NullProgress()
     language_named(settings.language)
     request = {
         "sources": list(specs),
@@ -125,7 +125,7 @@ def prepare(
     if (corpus / MANIFEST).exists():
         manifest = read_manifest(corpus)
         if manifest["request"] == request:
-            progress.note(f"{corpus} is finished already; nothing was done")
+            progress.log(f"{corpus} is finished already; nothing was done")
             return manifest
         raise CorpusError(f"{corpus} holds a corpus made from another request; choose another folder or remove it")
     if corpus.exists() and not (corpus / ".work").is_dir() and any(corpus.iterdir()):
@@ -226,7 +226,7 @@ class _Preparation:
     def _parse(self, shards: Sequence[ShardFiles], reads: Sequence[list[tuple[Source, Chunk]]]) -> None:
         settings = ParseSettings(self.settings.language, self.settings.max_nodes, self.settings.keep_minified)
         weights = [sum(chunk.count for _, chunk in read) for read in reads]
-        self.progress.stage("parsing files", sum(weights))
+        self.progress.start("parsing files", sum(weights))
         todo = []
         for shard, read, weight in zip(shards, reads, weights, strict=True):
             if shard.skips.exists():
@@ -248,14 +248,14 @@ class _Preparation:
             with Workers(1, always_apart=True) as alone:
                 if alone.run(parse_shard, [(weight, arguments)], self.progress):
                     culprit = shard.current.read_text(encoding="utf-8")
-                    self.progress.note(f"{culprit}: the parser crashed; the file is skipped")
+                    self.progress.log(f"{culprit}: the parser crashed; the file is skipped")
                     known = shard.crashed.read_text(encoding="utf-8") if shard.crashed.exists() else ""
                     if culprit in known.split("\n"):
                         raise RarenameError(f"processes die while reading {culprit}; is there enough memory?")
                     write_text(shard.crashed, f"{known}{culprit}\n")
 
     def _choose(self, shards: Sequence[ShardFiles]) -> Selection:
-        self.progress.stage("choosing files", len(shards))
+        self.progress.start("choosing files", len(shards))
         files = _Files(shards, self.progress)
         leaders = np.arange(len(files.paths))
         if not self.settings.keep_near_duplicates:
@@ -296,7 +296,7 @@ class _Preparation:
         )
 
     def _count(self, shards: Sequence[ShardFiles], selection: Selection) -> None:
-        self.progress.stage("counting values", len(shards))
+        self.progress.start("counting values", len(shards))
         tasks = [
             (1, (shard, splits)) for shard, splits in zip(shards, selection.splits, strict=True)
             if not shard.counts.exists()
@@ -318,7 +318,7 @@ class _Preparation:
         return names
 
     def _encode(self, shards: Sequence[ShardFiles], selection: Selection, types: list[str]) -> None:
-        self.progress.stage("writing splits", len(shards))
+        self.progress.start("writing splits", len(shards))
         chosen = zip(shards, selection.splits, selection.keeps_function, strict=True)
         tasks = [
             (1, (shard, splits, keeps, self.work / "ranks.npy", types, self.corpus))
@@ -330,7 +330,7 @@ class _Preparation:
     def _name(self, shards: Sequence[ShardFiles]) -> int:
         """Write every value by its rank; returns how many there are."""
         num_values = len(np.load(self.work / "counts.npy", mmap_mode="r"))
-        self.progress.stage("writing values", num_values)
+        self.progress.start("writing values", num_values)
         schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in COUNTED)])
         with (
             replacing(self.corpus / "values.arrow") as path,

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from rarename.corpus.progress import Progress
 from rarename.corpus.shards import RANK_TYPE, ShardFiles
 from rarename.corpus.store import COUNTED, read_table
-from rarename.files import replacing
+from rarename.io import replacing
+from rarename.progress import Progress
 
 ROWS_AT_ONCE = 500_000
 """About how many counts are merged at a time."""
@@ -32,7 +32,7 @@ def rank_values(shards: Sequence[ShardFiles], ranks: Path, counts: Path, progres
     needed for this one.
     """
     num_parts = 1 + sum(read_table(shard.counts).num_rows for shard in shards) // ROWS_AT_ONCE
-    progress.stage("ranking values", 2 * num_parts)
+    progress.start("ranking values", 2 * num_parts)
     totals = []
     for merged in _merged(shards, num_parts):
         total = np.sum([merged[group] for group in COUNTED], axis=0, dtype=np.int64)

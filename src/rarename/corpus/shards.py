@@ -21,7 +21,7 @@ from rarename.corpus.duplicates import NUM_HASHES, mix, sequence_hash, signature
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import COUNTED, EMPTY_RANK, NODE_COLUMNS, read_table, write_table
 from rarename.errors import ParseError
-from rarename.files import write_text
+from rarename.io import write_text
 from rarename.syntax import Language, Traversal, language_named
 from rarename.syntax.functions import Slice, functions
 from rarename.vocabulary import is_placeholder

@@ -17,7 +17,6 @@ from rarename.corpus.documents import Chunk, ChunkLimits, Origin, Skip, Source, 
 from rarename.corpus.folders import FolderSource, project_depth
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
 from rarename.corpus.paths import ARCHIVE_ENDINGS, is_archive, printable
-from rarename.corpus.progress import Progress
 from rarename.corpus.published import (
     EXAMPLES,
     TREES,
@@ -29,6 +28,7 @@ from rarename.corpus.published import (
     root_type,
 )
 from rarename.errors import SourceError, UsageError
+from rarename.progress import Progress
 from rarename.syntax.language import Language
 from rarename.syntax.tokens import TOKENS
 
@@ -93,13 +93,13 @@ def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> 
     """List all sources. Nothing to read at all is an error, because it is never what the user wanted."""
     chunks: list[Chunk] = []
     skips: list[Skip] = []
-    progress.stage("listing files", len(sources))
+    progress.start("listing files", len(sources))
     for source in sources:
         found, left_out = source.chunks(limits)
         chunks += found
         skips += left_out
         if not found:
-            progress.note(f"{source.origin.spec}: no {', '.join(source.suffixes)} files")
+            progress.log(f"{source.origin.spec}: no {', '.join(source.suffixes)} files")
         progress.advance()
     if not chunks:
         endings = ", ".join(dict.fromkeys(ending for source in sources for ending in source.suffixes))
@@ -213,7 +213,7 @@ def _fetch_all(packages: dict[str, Package], downloads: Path, progress: Progress
 
     if not packages:
         return {}
-    progress.stage("fetching packages", len(packages))
+    progress.start("fetching packages", len(packages))
     with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
         try:
             pending = {name: pool.submit(attempt, package) for name, package in packages.items()}
@@ -221,7 +221,7 @@ def _fetch_all(packages: dict[str, Package], downloads: Path, progress: Progress
             for name, future in pending.items():
                 results[name] = result = future.result()
                 if isinstance(result, SourceError):
-                    progress.note(f"{name}: {result}")
+                    progress.log(f"{name}: {result}")
                 progress.advance()
             return results
         finally:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rarename.corpus.documents import Bug
 from rarename.corpus.splits import SplitName
 from rarename.errors import CorpusError
-from rarename.files import replacing
+from rarename.io import replacing
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.vocabulary import Special, Vocabulary, is_placeholder

@@ -10,8 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any
 
-from rarename.corpus.progress import Progress
 from rarename.errors import RarenameError
+from rarename.progress import Progress
 
 
 class Workers:

@@ -1,0 +1,1 @@
+"""Trained models, ready to predict: folders on disk, and the backends that compute."""

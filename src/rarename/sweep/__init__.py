@@ -1,0 +1,1 @@
+"""All trials of an experiment file, trained and evaluated side by side."""
