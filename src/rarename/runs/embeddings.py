@@ -37,7 +37,7 @@ def look_at_embeddings(run: Path) -> dict[str, Any]:
             vectors: Floats = file.get_tensor(TENSOR).astype(np.float64)[len(Special) :]
     except (OSError, SafetensorError) as error:
         raise RunError(f"{run / WEIGHTS} is missing or damaged: {error}") from error
-    names = encoding.spell(range(len(Special), encoding.num_values))
+    names = encoding.to_text(range(len(Special), encoding.num_values))
     num_names = encoding.first_placeholder - len(Special)
     kinds = ["vocabulary"] * num_names + ["placeholder"] * (len(names) - num_names)
     points = in_two_dimensions(vectors)

@@ -26,7 +26,7 @@ from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
 from rarename.progress import NullProgress, Progress
-from rarename.subtokens import frequent_parts
+from rarename.subtokens import frequent_subtokens
 from rarename.tasks.task import Counts, Task
 from rarename.training.checkpoint import read_tensors
 from rarename.training.distributed import Processes, choose_device
@@ -192,7 +192,7 @@ def make_encoding(experiment: Experiment) -> Encoding:
             f"encoding.vocabulary_size is {config.vocabulary_size}, but {experiment.corpus} has only {len(values)} "
             "values in training; choose a smaller one"
         )
-    parts = frequent_parts(corpus.values(), corpus.counts("names").tolist(), config.parts) if config.parts else []
+    parts = frequent_subtokens(corpus.values(), corpus.counts("names").tolist(), config.parts) if config.parts else []
     return Encoding(
         values, corpus.types, config.strategy, config.placeholders, experiment.task.hidden, Vocabulary(list(parts))
     )

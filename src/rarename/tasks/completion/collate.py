@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rarename.anonymize import Surplus
+from rarename.anonymize import OnOverflow
 from rarename.encoding import Encoding
 from rarename.tasks.completion.windows import Snippet
-from rarename.vocabulary import Special
+from rarename.vocabulary import Special, rank_to_id
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Collator:
 
     encoding: Encoding
 
-    def __call__(self, snippets: Sequence[Snippet], seeds: Sequence[int], surplus: Surplus = "error") -> Batch:
+    def __call__(self, snippets: Sequence[Snippet], seeds: Sequence[int], on_overflow: OnOverflow = "error") -> Batch:
         """A batch. More rare values than placeholders are an error, unless said otherwise."""
         shape = (len(snippets), max(len(snippet) for snippet in snippets))
         types = np.full(shape, Special.PAD, dtype=np.int64)
@@ -55,12 +55,12 @@ class Collator:
         is_target = np.zeros(shape, dtype=bool)
         for row, snippet in enumerate(snippets):
             nodes = slice(0, len(snippet))
-            types[row, nodes] = np.where(snippet.types < 0, ~snippet.types, snippet.types + len(Special))
+            types[row, nodes] = rank_to_id(snippet.types)
             ranks[row, nodes] = snippet.values
             roles[row, nodes] = snippet.roles
             # Nothing stands before the first node to tell it from.
             is_target[row, max(1, snippet.context) : len(snippet)] = True
-        values = self.encoding.encode_ranks(ranks, roles, seeds, surplus)
+        values = self.encoding.encode_ranks(ranks, roles, seeds, on_overflow)
         first = first_places(ranks)
         is_first = first == np.arange(shape[1])
         is_placeholder = values >= self.encoding.first_placeholder

@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rarename.anonymize import Surplus
+from rarename.anonymize import OnOverflow
 from rarename.encoding import Encoding
-from rarename.subtokens import MAX_PARTS
+from rarename.subtokens import MAX_SUBTOKENS
 from rarename.syntax import Role
 from rarename.syntax.functions import Slice
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.misuse.examples import Function, Misuse, Nest
-from rarename.vocabulary import Special
+from rarename.vocabulary import Special, rank_to_id
 
 _MOST = (3, 2, 3)
 NUM_USAGES = 1 + math.prod(most + 1 for most in _MOST)
@@ -61,7 +61,7 @@ class Batch:
     is_repair: Tensor  # (B, L), the other places of the variable that belongs at the location
     projects: Tensor  # (B,)
     usages: Tensor | None = None  # (B, L), below NUM_USAGES
-    parts: Tensor | None = None  # (B, L, MAX_PARTS), 0 for none
+    parts: Tensor | None = None  # (B, L, MAX_SUBTOKENS), 0 for none
     nests: tuple[Nest, ...] = ()  # of each example, if the functions in it are judged by themselves
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class Collator:
     counts_uses: bool = False
     """Tell the model how often the variable at a node is used."""
 
-    def __call__(self, examples: Sequence[Example], surplus: Surplus = "error") -> Batch:
+    def __call__(self, examples: Sequence[Example], on_overflow: OnOverflow = "error") -> Batch:
         """A batch. More rare names than placeholders are an error, unless said otherwise."""
         length = max(len(example.function) for example in examples)
         shape = (len(examples), length)
@@ -95,11 +95,11 @@ class Collator:
         roles = np.zeros(shape, dtype=np.int8)
         is_variable, is_candidate, is_wrong, is_repair = (np.zeros(shape, dtype=bool) for _ in range(4))
         location = np.zeros(len(examples), dtype=np.int64)
-        parts = np.zeros((*shape, MAX_PARTS), dtype=np.int64) if self.encoding.parts else None
+        parts = np.zeros((*shape, MAX_SUBTOKENS), dtype=np.int64) if self.encoding.subtokens else None
         for row, example in enumerate(examples):
             function = example.function
             nodes = slice(0, len(function))
-            types[row, nodes] = np.where(function.types < 0, ~function.types, function.types + len(Special))
+            types[row, nodes] = rank_to_id(function.types)
             right[row, nodes] = ranks[row, nodes] = function.values
             roles[row, nodes] = function.roles
             variables = function.variables
@@ -135,7 +135,7 @@ class Collator:
                 is_candidate[row, nodes] = is_bound & (function.roles == Role.READ)
                 if function.is_fixed is not None:
                     is_candidate[row, nodes] &= ~function.is_fixed
-        values = self.encoding.encode_ranks(ranks, roles, [example.seed for example in examples], surplus)
+        values = self.encoding.encode_ranks(ranks, roles, [example.seed for example in examples], on_overflow)
         if parts is not None:
             parts[~_IS_IDENTIFIER[roles]] = 0
         return Batch(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rarename.corpus.documents import Bug
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
-from rarename.subtokens import MAX_PARTS, part_ids
+from rarename.subtokens import MAX_SUBTOKENS, subtoken_ids
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
 from rarename.syntax.scopes import Scoping
@@ -278,7 +278,7 @@ class Nodes(NamedTuple):
             values=values,
             roles=np.array(language.roles(traversal) if roles is None else roles, dtype=np.int8),
             scopes=Scoping.of(traversal.types, language).scopes(nodes, parents),
-            parts=_parts_of_nodes(traversal, values, encoding.parts) if encoding.parts else None,
+            parts=_parts_of_nodes(traversal, values, encoding.subtokens) if encoding.subtokens else None,
             is_fixed=_is_fixed(nodes, parents, fixes),
         )
 
@@ -294,7 +294,7 @@ class Nodes(NamedTuple):
 def _parts_of_nodes(traversal: Traversal, values: NDArray[np.int64], parts: Vocabulary) -> NDArray[np.int16]:
     """The parts of the value of each node; `values` are its rank ids, so that each value is taken apart once."""
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    return part_ids([traversal.values[node] for node in first.tolist()], parts)[inverse]
+    return subtoken_ids([traversal.values[node] for node in first.tolist()], parts)[inverse]
 
 
 class Functions(Sequence[Function]):
@@ -375,8 +375,8 @@ class Functions(Sequence[Function]):
 def part_table(corpus: Corpus, alignment: Alignment, parts: Vocabulary) -> NDArray[np.int16]:
     """The parts of every value of a corpus, by its rank; the last row is empty."""
     ranks = alignment.align_values(np.arange(corpus.num_values))
-    result = np.zeros((int(ranks.max(initial=-1)) + 2, MAX_PARTS), dtype=np.int16)
-    result[ranks] = part_ids(corpus.values(), parts)
+    result = np.zeros((int(ranks.max(initial=-1)) + 2, MAX_SUBTOKENS), dtype=np.int16)
+    result[ranks] = subtoken_ids(corpus.values(), parts)
     return result
 
 

@@ -74,7 +74,7 @@ class MisuseConfig:
     def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
         """A model for this, with weights drawn from torch's generator."""
         return MisuseModel(
-            config, encoding.num_types, encoding.num_values, self.head, self.counts_uses, len(encoding.parts)
+            config, encoding.num_types, encoding.num_values, self.head, self.counts_uses, len(encoding.subtokens)
         )
 
     def task(self, corpus: Corpus, encoding: Encoding, batch_nodes: int, seed: int) -> "MisuseTask":
@@ -97,7 +97,7 @@ class MisuseTask:
         self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
         self.collate = config.collator(encoding)
         alignment = Alignment.of(corpus, encoding, config.counted)
-        parts = part_table(corpus, alignment, encoding.parts) if encoding.parts else None
+        parts = part_table(corpus, alignment, encoding.subtokens) if encoding.subtokens else None
         spellings = spelling_table(corpus, alignment) if config.likeness else None
         self.functions = cache(lambda split: Functions(corpus, split, alignment, config.max_nodes, parts, spellings))
 
