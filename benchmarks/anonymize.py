@@ -32,7 +32,7 @@ def main() -> None:
     rows = {
         name: milliseconds(
             lambda name=name: anonymize_ranks(
-                ranks, arguments.vocabulary_size, name, placeholders=arguments.nodes, seeds=seeds
+                ranks, arguments.vocabulary_size, name, num_placeholders=arguments.nodes, seeds=seeds
             ),
             arguments.rounds,
         )

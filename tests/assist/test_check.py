@@ -91,7 +91,7 @@ def test_a_type_that_the_model_has_not_met_is_unknown(model):
 
 
 def test_more_rare_names_than_placeholders_are_unknown(checker, model):
-    names = [f"rare_{number}" for number in range(model.encoding.placeholders + 20)]
+    names = [f"rare_{number}" for number in range(model.encoding.num_placeholders + 20)]
     source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
     [finding] = checker.check(source, "python")
     assert {finding.name, finding.suggestion} <= set(names)

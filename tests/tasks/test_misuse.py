@@ -223,10 +223,10 @@ FUNCTION = Function(
 
 def test_the_misuse_is_put_in_before_names_are_numbered():
     """Numbered first, the misuse of 8 at the first place would show as VAR2 before VAR1."""
-    encoding = Encoding(Vocabulary(["a"]), placeholders=5)
+    encoding = Encoding(Vocabulary(["a"]), num_placeholders=5)
     batch = Collator(encoding)([Example(FUNCTION, (), 0), Example(FUNCTION, (Misuse(1, 8),), 0)])
-    assert encoding.spell(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
-    assert encoding.spell(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
+    assert encoding.to_text(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
+    assert encoding.to_text(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
     assert batch.location.tolist() == [0, 2]
     assert batch.is_repair.tolist() == [[False] * 5, [False, False, False, False, True]]
     assert batch.is_variable[0].tolist() == [False, True, True, False, True]
@@ -410,7 +410,7 @@ def test_uses_by_hand():
 
 
 def test_a_misuse_brings_the_parts_of_its_name():
-    encoding = Encoding(Vocabulary([]), parts=Vocabulary(["max", "index"]))
+    encoding = Encoding(Vocabulary([]), subtokens=Vocabulary(["max", "index"]))
     parts = np.array([[0, 0], [1, 2], [2, 0], [1, 0], [1, 2]], dtype=np.int16)
     function = replace(FUNCTION, parts=np.pad(parts, ((0, 0), (0, 2))))
     batch = Collator(encoding)([Example(function, (), 0), Example(function, (Misuse(4, 8),), 0)])
@@ -537,7 +537,7 @@ def test_suggestions_can_be_seen_and_each_example_has_its_surest():
     function, _, _, _ = function_of(NESTED)
     nodes = len(function)
     config = MisuseConfig(way="local", head="pairs")
-    encoding = Encoding(Vocabulary([]), types=[str(number) for number in range(500)], placeholders=nodes)
+    encoding = Encoding(Vocabulary([]), types=[str(number) for number in range(500)], num_placeholders=nodes)
     inside = (Slice(0, nodes), *(Slice(*part) for part in nested_functions(NESTED)))
     assert len(inside) == 2
     batch = config.collator(encoding)(
@@ -576,7 +576,7 @@ def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
     settings = PrepareSettings("tokens", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], settings)
     corpus = Corpus(tmp_path / "corpus")
-    encoding = Encoding(corpus.vocabulary(5), corpus.types, placeholders=20)
+    encoding = Encoding(corpus.vocabulary(5), corpus.types, num_placeholders=20)
     task = MisuseTask(corpus, encoding, MisuseConfig(head=head), batch_nodes=1_000, seed=0)
     with pytest.raises(UsageError, match="come with their own"):
         MisuseTask(corpus, encoding, MisuseConfig(head=head, dense_epochs=1), batch_nodes=1_000, seed=0)
@@ -600,7 +600,7 @@ def rows_of(batch):
 @pytest.mark.parametrize("head", HEADS)
 def test_epochs_with_many_misuses_come_first(corpus_folder, head):
     corpus = Corpus(corpus_folder)
-    encoding = Encoding(corpus.vocabulary(50), corpus.types, placeholders=250)
+    encoding = Encoding(corpus.vocabulary(50), corpus.types, num_placeholders=250)
     config = MisuseConfig(way="local", head=head, counts_uses=True, dense_epochs=1)
     task = MisuseTask(corpus, encoding, config, batch_nodes=1_000, seed=0)
     num = len(task.functions("train"))
@@ -627,7 +627,7 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     prepare(tmp_path / "corpus", [str(folder)], settings)
     corpus = Corpus(tmp_path / "corpus")
     functions = Functions(corpus, "train", Alignment(None, corpus.ranking("names")))
-    encoding = Encoding(Vocabulary([]), corpus.types, placeholders=50)
+    encoding = Encoding(Vocabulary([]), corpus.types, num_placeholders=50)
     generator = np.random.default_rng(0)
     examples = []
     for index in range(len(functions)):

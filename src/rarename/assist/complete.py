@@ -262,7 +262,7 @@ class Completer:
         """The nodes before the cursor as tensors."""
         ranks, _ = self.encoding.values.ranks(names)
         snippet = Snippet(self.encoding.type_ranks(types), ranks, np.array(roles, dtype=np.int8))
-        return self._collate([snippet], seeds=[0], surplus="unknown")
+        return self._collate([snippet], seeds=[0], on_overflow="unk")
 
     def _rare_names(self, batch: Batch, names: Sequence[str | None]) -> dict[str, int]:
         """The rare names of the window that can be told, each with its choice."""

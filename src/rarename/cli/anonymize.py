@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         vocabulary,
         arguments.strategy,
         traversal=traversal,
-        placeholders=arguments.placeholders,
+        num_placeholders=arguments.placeholders,
         seed=arguments.seed,
     )
     if arguments.format == "tree":

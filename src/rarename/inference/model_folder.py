@@ -47,7 +47,7 @@ class Model:
 
     def batch(self, functions: Sequence[Function]) -> Batch:
         """The tensors that training would make of these functions."""
-        return self.collate([Example(function, (), seed=0) for function in functions], surplus="unknown")
+        return self.collate([Example(function, (), seed=0) for function in functions], on_overflow="unk")
 
     def suspicions(self, functions: Sequence[Function], nests: Sequence[Nest]) -> Suspicions:
         """The most suspicious place of each function and of each that is nested in it, and what should stand there."""
