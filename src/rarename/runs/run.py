@@ -84,8 +84,8 @@ def _locked(folder: Path, context: DistributedContext) -> Iterator[None]:
 
 
 def _remove_if_unused(folder: Path) -> None:
-    (folder / LOCK).unlink(missing_ok=True)
-    if folder.is_dir() and not any(folder.iterdir()):
+    if folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}:
+        (folder / LOCK).unlink(missing_ok=True)
         folder.rmdir()
 
 

@@ -23,6 +23,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.types)
 
+    def inputs(self) -> dict[str, Array]:
+        """The arguments of the model."""
+        return {"types": self.types, "values": self.values, "attention_mask": self.attention_mask}
+
 
 def map_arrays(record: Record, convert: Callable[[Array], Array]) -> Record:
     """Convert every array of a dataclass, for example to tensors on a device."""

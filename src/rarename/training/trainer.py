@@ -174,7 +174,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
         with torch.autocast(context.device.type, torch.bfloat16, enabled=self._use_bf16):
-            loss = self.task.loss(self.model(batch), batch)
+            loss = self.task.loss(self.model(**batch.inputs()), batch)
         shard_loss = weight * loss.over(context.all_reduce_sum(weight * loss.counts))
         self.optimizer.zero_grad(set_to_none=True)
         shard_loss.backward()  # type: ignore[no-untyped-call]
@@ -328,7 +328,7 @@ def evaluate(
     with torch.inference_mode():
         for batch in task.eval_batches(split, limit):
             moved = to_device(batch, device)
-            metrics.update(model(moved), moved)
+            metrics.update(model(**moved.inputs()), moved)
             on_advance(len(batch))
     model.train(was_training)
     return metrics

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.anonymize import OnOverflow
-from rarename.encoding import Encoding, rank_to_id
+from rarename.encoding import Encoding
 from rarename.tasks.batch import Array, Batch, pad
 from rarename.tasks.completion.windows import Window
-from rarename.vocabulary import Special
+from rarename.vocabulary import Special, rank_to_id
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class CompletionBatch(Batch):
     is_rare: Array  # (B, L), values outside the vocabulary
     roles: Array  # (B, L)
     projects: Array  # (B,)
+
+    def inputs(self) -> dict[str, Array]:
+        return super().inputs() | {"has_value": self.has_value}
 
 
 def collate(

@@ -111,18 +111,20 @@ class CompletionModel(nn.Module):
         self.value_bias = nn.Parameter(torch.zeros(num_values))
         self.pointer = CopyPointer(config.d_model) if copy_pointer else None
 
-    def forward(self, batch: CompletionBatch) -> CompletionOutput:
-        """Read whole windows."""
-        hidden_states = self.transformer(batch.types, batch.values, batch.attention_mask)
+    def forward(self, types: Tensor, values: Tensor, attention_mask: Tensor, has_value: Tensor) -> CompletionOutput:
+        """Read whole windows; the arguments are `CompletionBatch.inputs()`."""
+        hidden_states = self.transformer(types, values, attention_mask)
         if self.pointer is None:
             return CompletionOutput(hidden_states, self)
-        inputs = self.transformer.embed(batch.types, batch.values)
-        return CompletionOutput(hidden_states, self, *self.pointer(hidden_states, inputs, batch.has_value))
+        inputs = self.transformer.embed(types, values)
+        return CompletionOutput(hidden_states, self, *self.pointer(hidden_states, inputs, has_value))
 
     def new_cache(self) -> CompletionCache:
         return CompletionCache(self.transformer.new_kv_caches())
 
-    def predict_next(self, types: Tensor, values: Tensor, has_value: Tensor, cache: CompletionCache) -> dict[str, Tensor]:
+    def predict_next(
+        self, types: Tensor, values: Tensor, has_value: Tensor, cache: CompletionCache
+    ) -> dict[str, Tensor]:
         """Read further nodes (B, L), and predict the node after the last one.
 
         `has_value` (B, S) covers all nodes that were read. Returns type logits after each new node (B, L, T) and value

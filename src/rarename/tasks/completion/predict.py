@@ -25,6 +25,12 @@ def extended_probs(outputs: Mapping[str, NDArray[Any]], extended_ids: NDArray[np
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
     """Softmax over the last axis."""
-    exps = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    probs: NDArray[Any] = exps / exps.sum(axis=-1, keepdims=True)
+    probs: NDArray[Any] = np.exp(log_softmax(logits))
     return probs
+
+
+def log_softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Logarithm of the softmax over the last axis."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    log_probs: NDArray[Any] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return log_probs

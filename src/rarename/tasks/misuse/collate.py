@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rarename.anonymize import OnOverflow
 from rarename.config import MisuseConfig
-from rarename.encoding import Encoding, rank_to_id
+from rarename.encoding import Encoding
 from rarename.subtokens import MAX_SUBTOKENS
 from rarename.syntax import Role
 from rarename.syntax.functions import Slice
@@ -17,7 +17,7 @@ from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.batch import Array, Batch, pad
 from rarename.tasks.misuse.functions import Function, NestedFunctions
 from rarename.tasks.misuse.injection import InjectedBug
-from rarename.vocabulary import Special
+from rarename.vocabulary import Special, rank_to_id
 
 _MAX_COUNTS = (3, 2, 3)
 NUM_USAGES = 1 + math.prod(count + 1 for count in _MAX_COUNTS)
@@ -61,6 +61,10 @@ class MisuseBatch(Batch):
     usages: Array | None = None  # (B, L), below NUM_USAGES
     subtokens: Array | None = None  # (B, L, MAX_SUBTOKENS), 0 for none
     nested: tuple[NestedFunctions, ...] = ()  # one per example, if nested functions get their own prediction
+
+    def inputs(self) -> dict[str, Array]:
+        extra = {"usages": self.usages, "subtokens": self.subtokens}
+        return super().inputs() | {name: array for name, array in extra.items() if array is not None}
 
 
 @dataclass(frozen=True)

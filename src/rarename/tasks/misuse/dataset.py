@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rarename.corpus.store import Corpus
 from rarename.subtokens import MAX_SUBTOKENS, subtoken_ids
 from rarename.syntax.functions import Slice
-from rarename.syntax.scope import Scoping
+from rarename.syntax.scope import ScopeRules
 from rarename.syntax.traversal import MisuseLabel
 from rarename.tasks.misuse.functions import EncodedFile, Function, children_of, is_eligible, outermost_within
 from rarename.tasks.misuse.similarity import NUM_BYTES, character_bigrams
@@ -37,24 +37,24 @@ class FunctionDataset(Sequence[Function]):
         project_ids: dict[str, int] = {}
         self._projects: list[int] = []  # of each file
         index: list[tuple[int, int, int]] = []
-        scoping = Scoping.of(corpus.types, corpus.language)
+        rules = ScopeRules.of(corpus.types, corpus.language)
         is_unswappable_type = np.array([name in corpus.language.unswappable_types for name in corpus.types])
         for number, file in enumerate(corpus.split(split)):
             encoded = EncodedFile(
                 types=mapping.map_types(file.types),
                 values=mapping.map_values(file.values),
                 roles=file.roles,
-                scopes=scoping.scopes(file.types, file.parents),
+                scopes=rules.scopes(file.types, file.parents),
                 is_unswappable=children_of(file.types, file.parents, is_unswappable_type),
             )
             self._files.append(encoded)
             self._slices.append(np.asarray(file.functions, dtype=np.int64).reshape(-1, 2))
             self._projects.append(project_ids.setdefault(file.project, len(project_ids)))
-            if file.label is not None:
+            if file.bug is not None:
                 # In a few published bugs the correct name occurs nowhere else: pointing cannot repair them.
-                if len(file.types) <= max_nodes and (not file.label.location or file.label.repair_targets):
+                if len(file.types) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
                     index.append((number, 0, len(file.types)))
-                    self._labels[number] = file.label
+                    self._labels[number] = file.bug
                 continue
             slices = [Slice(*pair) for pair in self._slices[-1].tolist()]
             for start, length in outermost_within(slices, max_nodes):

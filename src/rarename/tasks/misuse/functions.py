@@ -11,7 +11,7 @@ from rarename.encoding import Encoding
 from rarename.subtokens import subtoken_ids
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
-from rarename.syntax.scope import Scoping
+from rarename.syntax.scope import ScopeRules
 from rarename.syntax.traversal import VARIABLE_ROLES, MisuseLabel
 from rarename.vocabulary import Vocabulary
 
@@ -143,7 +143,7 @@ class EncodedFile:
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(roles, dtype=np.int8),
-            scopes=Scoping.of(traversal.types, language).scopes(nodes, parents),
+            scopes=ScopeRules.of(traversal.types, language).scopes(nodes, parents),
             subtokens=_subtokens(traversal, values, encoding.subtokens) if encoding.subtokens else None,
             is_unswappable=children_of(nodes, parents, is_unswappable_type),
         )

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from rarename.config import ModelConfig
 from rarename.model.transformer import Transformer
-from rarename.tasks.misuse.collate import NUM_USAGES, MisuseBatch
+from rarename.tasks.misuse.collate import NUM_USAGES
 from rarename.tasks.misuse.predict import MisuseOutput
 
 
@@ -67,15 +67,22 @@ class MisuseModel(nn.Module):
         if self.subtokens is not None:
             nn.init.zeros_(self.subtokens.weight[0].detach())  # padding adds nothing
 
-    def forward(self, batch: MisuseBatch) -> MisuseOutput:
-        """Predict location and repair as logits, without masks."""
+    def forward(
+        self,
+        types: Tensor,
+        values: Tensor,
+        attention_mask: Tensor,
+        usages: Tensor | None = None,
+        subtokens: Tensor | None = None,
+    ) -> MisuseOutput:
+        """Predict location and repair as logits, without masks; the arguments are `MisuseBatch.inputs()`."""
         extra = None
         if self.usages is not None:
-            extra = self.usages(batch.usages)
-        if self.subtokens is not None and batch.subtokens is not None:
-            subtokens = self.subtokens(batch.subtokens.flatten(0, 1)).view(*batch.types.shape, -1)  # (B, L, D)
-            extra = subtokens if extra is None else extra + subtokens
-        output: MisuseOutput = self.head(self.transformer(batch.types, batch.values, batch.attention_mask, extra))
+            extra = self.usages(usages)
+        if self.subtokens is not None and subtokens is not None:
+            summed = self.subtokens(subtokens.flatten(0, 1)).view(*types.shape, -1)  # (B, L, D)
+            extra = summed if extra is None else extra + summed
+        output: MisuseOutput = self.head(self.transformer(types, values, attention_mask, extra))
         return output
 
 
