@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from rarename.cli.reading import write
+from rarename.cli.common import write
 from rarename.errors import UsageError
 from rarename.syntax import LANGUAGES, language_named
 
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from rarename.assist import Checker, Files
     from rarename.assist.formats import FORMATS, as_text, describe_skipped, summary
-    from rarename.cli.progress import ShownProgress
+    from rarename.cli.display import Display
 
     checker = Checker.load(*arguments.model, min_confidence=least)
     asked = language_named(arguments.language) if arguments.language else None
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         known = ", ".join(language.name for language in checker.languages)
         raise UsageError(f"--model is for {known}, not for {asked.name}")
     files = Files(arguments.paths, checker.languages, asked)
-    with ShownProgress(after=SECONDS_UNTIL_PROGRESS) as progress:
+    with Display(delay=SECONDS_UNTIL_PROGRESS) as progress:
         report = checker.check_files(files, progress)
     if arguments.format in ("text", "github"):
         for line in describe_skipped(report.skipped, SKIPS_SHOWN):

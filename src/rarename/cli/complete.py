@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from rarename.cli.reading import add_file_arguments, read_bytes, write
+from rarename.cli.common import add_file_arguments, read_bytes, write
 from rarename.errors import RarenameError, UsageError
 
 EXAMPLE = """  rarename complete src/loader.py --line 12 --column 9

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rarename.cli.progress import ShownProgress
-from rarename.cli.reading import positive, write
+from rarename.cli.common import number, write
+from rarename.cli.display import Display
 from rarename.io import write_text
 
 EXAMPLE = """  rarename evaluate runs/ordered --split test
@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a folder made by `rarename train`")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
     parser.add_argument("--corpus", metavar="CORPUS", help="another corpus of the same language")
-    parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
+    parser.add_argument(
+        "--threads", type=number(int, 1), metavar="N", help="threads of torch (default: its own choice)"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="tables, or one object with all")
 
 
@@ -37,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    with ShownProgress() as progress:
+    with Display() as progress:
         scores = evaluate(arguments.run_folder, arguments.split, arguments.corpus, progress)
     text = json.dumps(scores, indent=1) + "\n"
     write(text if arguments.format == "json" else describe(scores))

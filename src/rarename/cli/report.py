@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from rarename.cli.reading import write
+from rarename.cli.common import write
 
 EXAMPLE = """  rarename report results/ --out report
   rarename report results/ --out docs --format json"""

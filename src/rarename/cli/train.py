@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.reading import forget_reader, minutes, positive, write
+from rarename.cli.common import discard_output, number, write
 from rarename.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,8 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, for example model.layers=2"
     )
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
-    parser.add_argument("--time-limit", type=minutes, metavar="MINUTES", help="stop after so long; --resume goes on")
-    parser.add_argument("--threads", type=positive, metavar="N", help="threads of torch (default: its own choice)")
+    parser.add_argument(
+        "--time-limit", type=number(float, 0), metavar="MINUTES", help="stop after so long; --resume goes on"
+    )
+    parser.add_argument(
+        "--threads", type=number(int, 1), metavar="N", help="threads of torch (default: its own choice)"
+    )
     parser.add_argument("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="how progress is told; json is one object a line"
@@ -97,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
                 for each in tells:
                     each(told)
             except BrokenPipeError:
-                forget_reader()
+                discard_output()
                 interrupt.is_asked = True  # nobody listens any more: as by Ctrl-C, the state is saved
 
         if arguments.resume and processes.is_first and not (arguments.run / STATE).exists():
