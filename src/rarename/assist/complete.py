@@ -139,7 +139,12 @@ class Completer:
         names = {*_possible_names(cursor), *predicted.names, *predicted.keywords} - cursor.keywords
         suggestions = [_suggestion(name, cursor, predicted) for name in _with_prefix(cursor.word, names)]
         suggestions.sort(
-            key=lambda each: (not each.is_in_scope, -each.probability, each.name not in cursor.unused_targets, each.name)
+            key=lambda each: (
+                not each.is_in_scope,
+                -each.probability,
+                each.name not in cursor.unused_targets,
+                each.name,
+            )
         )
         return suggestions[:top_k]
 
@@ -231,7 +236,9 @@ class Completer:
         log_probs = log_softmax(type_logits[start - first - 1 :])  # each node is predicted by the one before it
         type_ids = self.encoding.encode_types(continuation.types)
         log_weight = float(log_probs[np.arange(len(type_ids)), type_ids].sum())
-        return _WeightedScores(log_weight, extended_probs(outputs, batch.extended_ids[0]), self._rare_names(batch, names))
+        return _WeightedScores(
+            log_weight, extended_probs(outputs, batch.extended_ids[0]), self._rare_names(batch, names)
+        )
 
     def _rare_names(self, batch: CompletionBatch, names: Sequence[str | None]) -> dict[str, int]:
         """The rare names of the window that can be predicted, with their ids in the extended vocabulary."""

@@ -52,9 +52,7 @@ def as_json(result: CheckResult) -> str:
             {key: getattr(each, key) for key in keys} | {"confidence": round(each.confidence, 4)}
             for each in result.diagnostics
         ],
-        "skipped": [
-            {"path": entry.path, "line": entry.line, "reason": entry.explanation} for entry in result.skipped
-        ],
+        "skipped": [{"path": entry.path, "line": entry.line, "reason": entry.explanation} for entry in result.skipped],
         "summary": {
             "files": result.num_files,
             "functions": result.num_functions,

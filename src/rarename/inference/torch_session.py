@@ -21,7 +21,9 @@ class TorchSession:
     def run(self, inputs: Arrays, cache: Cache | None = None) -> dict[str, NDArray[Any]]:
         tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in inputs.items()}
         with torch.inference_mode():
-            outputs = vars(self._model(**tensors)) if cache is None else self._model.predict_next(**tensors, cache=cache)
+            outputs = (
+                vars(self._model(**tensors)) if cache is None else self._model.predict_next(**tensors, cache=cache)
+            )
         return {name: output.numpy() for name, output in outputs.items() if isinstance(output, Tensor)}
 
     def new_cache(self) -> Cache:

@@ -12,9 +12,7 @@ from rarename.tasks.rank_mapping import IDENTITY, RankMapping
 class WindowDataset:
     """The windows of a split, by index. The nodes stay in the memory-mapped files of the corpus."""
 
-    def __init__(
-        self, corpus: Corpus, split: str, size: int, stride: int, mapping: RankMapping = IDENTITY
-    ) -> None:
+    def __init__(self, corpus: Corpus, split: str, size: int, stride: int, mapping: RankMapping = IDENTITY) -> None:
         self._mapping = mapping
         self._shards = list(corpus.split(split).shards("types", "values", "roles"))
         project_ids: dict[str, int] = {}

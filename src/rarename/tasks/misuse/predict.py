@@ -65,8 +65,9 @@ def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[Nest
     location = location_probs.argmax(axis=1)
     names = batch.name_ranks[rows]
     is_other = batch.is_variable[rows] & (names != np.take_along_axis(names, location[:, None], axis=1))
-    for mask, row, node in zip(is_other, rows if nested else (), location, strict=False):
-        mask[: len(nested[row])] &= nested[row].visible_from(int(node))
+    if nested:
+        for mask, row, node in zip(is_other, rows.tolist(), location.tolist(), strict=True):
+            mask[: len(nested[row])] &= nested[row].visible_from(node)
     repair_probs = masked_softmax(output.repair_at(rows, location), is_other)
     repair, repair_prob = most_probable_variable(repair_probs, names, is_other)
     is_possible = is_candidate.any(axis=1) & is_other.any(axis=1)
@@ -91,4 +92,5 @@ def masked_softmax(logits: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any
     masked = np.where(mask, logits, -np.inf)
     highest = masked.max(axis=-1, keepdims=True)
     exps = np.exp(masked - np.where(np.isfinite(highest), highest, 0))
-    return exps / np.maximum(exps.sum(axis=-1, keepdims=True), np.finfo(exps.dtype).tiny)
+    probs: NDArray[Any] = exps / np.maximum(exps.sum(axis=-1, keepdims=True), np.finfo(exps.dtype).tiny)
+    return probs
