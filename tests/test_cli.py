@@ -256,19 +256,19 @@ def test_prepare_and_inspect(run, projects, tmp_path):
     code, out, err = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1)
     assert code == 0, err
     assert out.startswith("python corpus from 1 sources\n  train")
-    code, out, _ = run("inspect", tmp_path / "corpus", "--top", 3)
+    code, out, _ = run("inspect", tmp_path / "corpus", "--top-k", 3)
     assert code == 0
     assert "self" in out and "50000" in out
-    content = json.loads(run("inspect", tmp_path / "corpus", "--format", "json")[1])
+    content = json.loads(run("inspect", tmp_path / "corpus", "--output-format", "json")[1])
     shares = content["coverage"]["train"]["shares"]
     assert list(shares) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
     assert shares["all"] == 1.0 > shares["100"] > shares["1"] > 0
     assert 0 < content["coverage"]["test"]["shares"]["all"] < 1
-    assert run("inspect", tmp_path / "corpus", "--format", "names", "--top", 1)[1] == "self\n"
+    assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
 
 
 def test_prepare_as_json(run, projects, tmp_path):
-    out = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1, "--format", "json")[1]
+    out = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1, "--output-format", "json")[1]
     assert json.loads(out)["format"] == "rarename-corpus"
 
 
@@ -343,12 +343,12 @@ def test_check_finds_nothing_at_confidence_1(checked):
 
 
 def test_check_as_json_sarif_and_github(checked):
-    content = json.loads(checked(".", "--min-confidence", 0, "--format", "json")[1])
+    content = json.loads(checked(".", "--min-confidence", 0, "--output-format", "json")[1])
     [finding] = content["findings"]
     assert (finding["path"], finding["function"], content["summary"]["min_confidence"]) == ("box.py", "area", 0)
-    sarif = json.loads(checked(".", "--min-confidence", 0, "--format", "sarif")[1])
+    sarif = json.loads(checked(".", "--min-confidence", 0, "--output-format", "sarif")[1])
     assert sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == finding["line"]
-    code, out, err = checked(".", "--min-confidence", 0, "--format", "github")
+    code, out, err = checked(".", "--min-confidence", 0, "--output-format", "github")
     assert code == 1
     assert out.startswith(f"::warning file=box.py,line={finding['line']},") and out.count("\n") == 1
     assert err == "1 finding in 1 function, 1 file\n"
@@ -380,7 +380,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
         (["box.py", "--min-confidence", "nan"], "--min-confidence is nan; expected a number from 0 to 1"),
         (["-"], "standard input has no name to tell the language from; say --language"),
         (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
-        (["box.py", "--model", "."], ". is no run (it has no experiment.toml); make one with `rarename train`"),
+        (["box.py", "--model", "."], ". is no run (it has no config.toml); make one with `rarename train`"),
     ],
 )
 def test_check_that_cannot_be_done_is_exit_2(checked, words, message):

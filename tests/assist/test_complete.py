@@ -269,7 +269,7 @@ def test_the_command(completion_run, tmp_path, capsys):
     place = [str(path), "--line", "6", "--column", "15", "--model", str(completion_run)]
     assert main(["complete", *place]) == 0
     assert capsys.readouterr().out.startswith("zebra_file ")
-    assert main(["complete", *place, "--format", "json"]) == 0
+    assert main(["complete", *place, "--output-format", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["word"] == "zeb"
     assert [each["name"] for each in content["suggestions"]] == ["zebra_file"]
@@ -288,7 +288,7 @@ def test_the_command_says_that_no_name_fits(completion_run, tmp_path, capsys):
     [
         (["nowhere.py", "--line", "1", "--column", "1"], "nowhere.py: No such file"),
         (["-", "--line", "1", "--column", "1"], "say --language"),
-        (["x.py", "--line", "1", "--column", "1", "--top", "0"], "expected at least 1"),
+        (["x.py", "--line", "1", "--column", "1", "--top-k", "0"], "expected at least 1"),
     ],
 )
 def test_what_the_command_cannot_do(arguments, message, capsys):

@@ -88,15 +88,14 @@ class FunctionDataset(Sequence[Function]):
 
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
         file, start, length = self._index[index].tolist()
-        function = self._files[file].function_at(start, length)
+        function: Function = self._files[file].function_at(start, length)
         ranks = np.maximum(function.values, -1)  # the last row of a table is for nodes without a value
-        function = replace(
+        return replace(
             function,
             subtokens=None if self._subtokens is None else self._subtokens[ranks],
             bigrams=None if self._bigrams is None else self._bigrams[ranks],
             label=self._labels.get(file),
         )
-        return function
 
 
 def subtoken_table(corpus: Corpus, mapping: RankMapping, vocabulary: Vocabulary) -> NDArray[np.int16]:
