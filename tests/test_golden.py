@@ -28,18 +28,20 @@ from rarename.corpus.store import Corpus
 from rarename.errors import RarenameError
 
 # Names of options, files, keys and settings: a rename changes only these tables.
-FORMAT, TOP_K, OUTPUT_DIR = "--format", "--top", "--run"
-TRAINER_STATE, MODEL_PREFIX = "state.safetensors", "model."
+FORMAT, TOP_K, OUTPUT_DIR = "--output-format", "--top-k", "--output-dir"
+TRAINER_STATE, MODEL_PREFIX = "trainer_state.safetensors", "model."
 RENAMED_KEYS: dict[str, str] = {}  # keys of JSON outputs, new name to recorded name
 VOLATILE_KEYS = {"seconds", "$schema", "tool"}  # their values depend on time or version
-EVERY_RUN = "encoding.vocabulary_size=60 training.validate_every=1 training.validation_snippets=8"
-MISUSE, COMPLETION = "training.epochs=5.0 training.batch_nodes=1500", "training.epochs=6.7"
+EVERY_RUN = "encoding.vocabulary_size=60 training.eval_every_examples=1 training.eval_examples=8"
+MISUSE, COMPLETION = "training.num_epochs=5.0 training.max_batch_nodes=1500", "training.num_epochs=6.7"
 RUNS = {
     "misuse": MISUSE,
-    "misuse, recipe of check": f"{MISUSE} encoding.strategy=randomized encoding.parts=50 model.dropout=0.1 "
-    "task.way=local task.likeness=4.0 task.head=pairs task.counts_uses=true task.dense_epochs=1",
+    "misuse, recipe of check": f"{MISUSE} encoding.strategy=randomized encoding.num_subtokens=50 "
+    "task.bug_sampler=local task.similarity_weight=4.0 task.pointer_head=conditional task.usage_features=true "
+    "task.multi_bug_epochs=1",
     "completion": COMPLETION,
-    "completion, pointer": f"{COMPLETION} training.schedule=cosine encoding.strategy=standard task.has_pointer=true",
+    "completion, pointer": f"{COMPLETION} training.lr_scheduler=cosine encoding.strategy=standard "
+    "task.copy_pointer=true",
 }
 CORPORA = {
     "python": "--language python --splits tests/golden/splits.txt",
@@ -85,7 +87,7 @@ def parse() -> dict[str, Any]:
 
 def anonymize() -> dict[str, Any]:
     options = {name: f"--strategy {name} --vocabulary-size 100 --seed 3".split() for name in STRATEGIES}
-    options["12 placeholders"] = ["--vocabulary-size", "0", "--placeholders", "12"]
+    options["12 placeholders"] = ["--vocabulary-size", "0", "--num-placeholders", "12"]
     return {
         name: {file: [digest("anonymize", file, *given, FORMAT, form) for form in ("source", "json")] for file in FILES}
         for name, given in options.items()
@@ -108,7 +110,7 @@ def scores() -> dict[str, Any]:
     """Predictions of the packaged models: the most suspicious variable of each function, names at many cursors."""
     recorded: dict[str, Any] = {}
     for language, suffixes in {"python": (".py",), "javascript": (".js", ".jsx", ".mjs")}.items():
-        checker, completer = Checker.load(min_confidence=0.0), Completer.load(language)
+        checker, completer = Checker.load(threshold=0.0), Completer.load(language)
         misuses = recorded[f"misuse in {language}"] = {}
         names = recorded[f"completion in {language}"] = {}
         for file in (file for file in FILES if file.endswith(suffixes)):
