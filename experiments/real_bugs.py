@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.assist import Checker, Finding
-from rarename.corpus import Corpus
+from rarename.corpus.store import Corpus
 from rarename.errors import ParseError
 
 

@@ -22,17 +22,18 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def corpus_folder(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of these projects. Tests that change it must copy it first."""
-    from rarename.corpus import PrepareSettings, prepare
+    from rarename.corpus.build import PrepareConfig, prepare
 
     folder = tmp_path_factory.mktemp("corpora") / "ten"
-    prepare(folder, [str(projects)], PrepareSettings("python"))
+    prepare(folder, [str(projects)], PrepareConfig("python"))
     return folder
 
 
 @pytest.fixture(scope="session")
 def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus with the same test split; one more project in training gives names and types other ranks."""
-    from rarename.corpus import Corpus, PrepareSettings, prepare
+    from rarename.corpus.build import PrepareConfig, prepare
+    from rarename.corpus.store import Corpus
 
     corpus, folder = Corpus(corpus_folder), tmp_path_factory.mktemp("others")
     splits = {name: {file.project for file in corpus.split(name)} for name in ("train", "validation", "test")}
@@ -42,7 +43,7 @@ def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: p
     (sources / "more" / "m.py").write_text(text)
     splits["train"].add("more")
     (folder / "splits.txt").write_text("".join(f"{split} {name}\n" for split in splits for name in splits[split]))
-    prepare(folder / "other", [str(sources)], PrepareSettings("python", splits=folder / "splits.txt"))
+    prepare(folder / "other", [str(sources)], PrepareConfig("python", splits=folder / "splits.txt"))
     other = Corpus(folder / "other")
     assert list(other.types) != list(corpus.types)
     assert list(other.vocabulary(40)) != list(corpus.vocabulary(40))
@@ -85,7 +86,7 @@ def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on JavaScript, of functions that are nearly the same."""
     from rarename.config import build
-    from rarename.corpus import PrepareSettings, prepare
+    from rarename.corpus.build import PrepareConfig, prepare
     from rarename.runs.run import train
 
     place = tmp_path_factory.mktemp("javascript")
@@ -94,7 +95,7 @@ def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project.mkdir(parents=True)
         source = f"function f{number}(a, b, limit) {{ var sum{number} = a + b; return sum{number} > limit ? a : b; }}\n"
         (project / "index.js").write_text(source)
-    prepare(place / "corpus", [str(place / "projects")], PrepareSettings("javascript", keep_near_duplicates=True))
+    prepare(place / "corpus", [str(place / "projects")], PrepareConfig("javascript", keep_near_duplicates=True))
     assert train(build(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
     return place / "run"
 

@@ -17,7 +17,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 
 def test_torch_is_not_loaded_by_preparing():
-    code = "import sys, rarename.corpus; print('torch' in sys.modules)"
+    code = "import sys, rarename.corpus.build; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

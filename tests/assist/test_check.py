@@ -11,7 +11,7 @@ import torch
 
 from rarename.assist import MAX_NODES_CHECKED, Checker, Files, Finding, Skipped, load_model, packaged
 from rarename.assist.diagnostics import is_silenced
-from rarename.corpus import Corpus
+from rarename.corpus.store import Corpus
 from rarename.errors import ParseError, RunError, UsageError
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from rarename.assist import Checker, Completer, load_model, packaged
-from rarename.assist.files import CHECKED
+from rarename.discovery import CHECKED
 
 MEGABYTE = 1_000_000
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rarename.corpus import packages
-from rarename.corpus.documents import Chunk, ChunkLimits, Document, Origin, Skip, SourceOptions
+from rarename.corpus.document import ChunkLimits, Document, Origin, Skip, SourceOptions
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
 from rarename.progress import NullProgress
@@ -26,12 +26,11 @@ JAVASCRIPT = replace(TOKENS, name="javascript", suffixes=(".js",))
 
 
 def run(specs, work, options=None, language=PYTHON):
-    """The documents, the skips and the sources, by way of pickle and JSON as in another process."""
+    """The documents, the skips and the sources, by way of pickle as in another process."""
     resolved = resolve([str(spec) for spec in specs], language, work, options or SourceOptions(), NullProgress())
     sources = pickle.loads(pickle.dumps(resolved.sources))
     listed = plan(sources, ChunkLimits(members=2), NullProgress())
-    chunks = [Chunk.from_json(json.loads(json.dumps(chunk.to_json()))) for chunk in listed.chunks]
-    found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
+    found = [item for chunk in listed.chunks for item in sources[chunk.source].read(chunk)]
     skips = resolved.skips + listed.skips + [item for item in found if isinstance(item, Skip)]
     return [item for item in found if isinstance(item, Document)], skips, sources
 
@@ -168,7 +167,6 @@ def test_archive_has_its_hash_and_one_project(tmp_path):
     documents, _, sources = run([tmp_path / "thing.zip"], tmp_path)
     assert [(document.path, document.project) for document in documents] == [("thing/lib/a.py", "thing")]
     assert len(sources[0].origin.sha256) == 64
-    assert Origin.from_json(json.loads(json.dumps(sources[0].origin.to_json()))) == sources[0].origin
 
 
 def test_list_names_sources_beside_itself(tmp_path):
@@ -180,7 +178,7 @@ def test_list_names_sources_beside_itself(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# nothing\n", "list.txt: the list is empty; expected one source a line"),
+        ("# nothing\n", "list.txt: the list is empty; expected one source per line"),
         ("@more.txt\n", "list.txt: '@more.txt' is a list within a list; name it on the command line"),
         (None, "the list cannot be read: "),
     ],
@@ -212,13 +210,13 @@ def test_name_that_means_nothing_is_an_error(tmp_path, spec, message):
 
 
 def test_no_source_and_wrong_limits_are_usage_errors(tmp_path):
-    with pytest.raises(UsageError, match="no sources; name a folder, an archive, a package or a file of records"):
+    with pytest.raises(UsageError, match="no sources; name a folder, an archive, a package or a record file"):
         run([], tmp_path)
     with pytest.raises(UsageError, match="max_ratio is 0; expected 1 or more"):
         SourceOptions(max_ratio=0)
     with pytest.raises(UsageError, match="project_depth is -1; expected 0 or more"):
         SourceOptions(project_depth=-1)
-    with pytest.raises(UsageError, match="a chunk needs room for one member and one byte at least: "):
+    with pytest.raises(UsageError, match="a chunk holds at least one member and one byte, not "):
         ChunkLimits(members=0)
 
 

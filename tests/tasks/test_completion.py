@@ -8,7 +8,7 @@ import torch
 
 from rarename.anonymize import STRATEGIES
 from rarename.config import build
-from rarename.corpus import Corpus
+from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import TooFewPlaceholders, UsageError
 from rarename.model import ModelConfig

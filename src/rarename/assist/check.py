@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rarename.assist.diagnostics import Finding, Report, Skipped, is_silenced
-from rarename.assist.files import CHECKED, Files, SourceFile
-from rarename.corpus.shards import is_minified
+from rarename.assist.diagnostics import Finding, Report, is_silenced
+from rarename.discovery import CHECKED, Files, Skipped, SourceFile, is_minified
 from rarename.errors import ParseError, UsageError
 from rarename.inference.model_folder import Model, load_model, packaged
 from rarename.progress import NullProgress, Progress

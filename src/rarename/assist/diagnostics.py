@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from rarename.discovery import Skipped
 from rarename.syntax import Language
 
 CODE = "RN001"
@@ -37,22 +38,6 @@ class Finding:
     def message(self) -> str:
         """The finding in words, without its place."""
         return f"{self.name!r} may be misused here; {self.suggestion!r} fits better"
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A file, a folder or a function that was not checked, and why."""
-
-    path: str
-    line: int | None
-    reason: str
-    """One of few phrases, so that they can be counted."""
-    detail: str = ""
-
-    @property
-    def explanation(self) -> str:
-        """The reason with its detail."""
-        return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from rarename._version import __version__
-from rarename.assist.diagnostics import CODE, Finding, Report, Skipped
+from rarename.assist.diagnostics import CODE, Finding, Report
+from rarename.discovery import Skipped
 
 TITLE = "variable misuse"
 SUMMARY = "A variable is used where another one seems to belong."

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch import nn
 
-from rarename.corpus.store import COUNTED as GROUPS
+from rarename.corpus.store import ROLE_GROUPS as GROUPS
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError

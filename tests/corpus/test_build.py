@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
-from rarename.corpus.prepare import _locked
-from rarename.corpus.store import content_digest, read_manifest, read_table
+from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, SourceError, UnknownName, UsageError
+from rarename.io import locked
 from rarename.syntax import PYTHON, parse
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 
-SETTINGS = PrepareSettings("python")
+SETTINGS = PrepareConfig("python")
 
 
 def digest(corpus: Path) -> dict[str, str]:
@@ -105,7 +105,7 @@ def test_every_project_is_in_one_split(corpus, projects):
 def test_another_seed_draws_other_splits(projects, tmp_path, corpus):
     drawn = set()
     for seed in range(4):
-        prepare(tmp_path / str(seed), [str(projects)], PrepareSettings("python", seed=seed))
+        prepare(tmp_path / str(seed), [str(projects)], PrepareConfig("python", seed=seed))
         drawn.add(frozenset(file.project for file in Corpus(tmp_path / str(seed)).split("test")))
     assert len(drawn) > 1
 
@@ -180,8 +180,8 @@ def parse(text, tolerant):
 syntax.LANGUAGES["python"] = replace(syntax.PYTHON, parse=parse)
 
 if __name__ == "__main__":
-    from rarename.corpus import PrepareSettings, prepare
-    prepare(sys.argv[1], [sys.argv[2]], PrepareSettings("python"), jobs=2)
+    from rarename.corpus.build import PrepareConfig, prepare
+    prepare(sys.argv[1], [sys.argv[2]], PrepareConfig("python"), jobs=2)
 """
 
 
@@ -215,7 +215,7 @@ def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
         "count": 1,
         "examples": ["src/b/two.py: of src/a/one.py"],
     }
-    settings = PrepareSettings("python", keep_near_duplicates=True)
+    settings = PrepareConfig("python", keep_near_duplicates=True)
     manifest = prepare(tmp_path / "all", [str(tmp_path / "src")], settings)
     assert manifest["skipped"] == {}
 
@@ -229,7 +229,7 @@ def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
     }
     write_projects(tmp_path / "src", files)
     (tmp_path / "splits.txt").write_text("# drawn by hand\ntrain a\nvalidation b\ntest c\n")
-    settings = PrepareSettings("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
+    settings = PrepareConfig("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
     prepare(tmp_path / "corpus", [str(tmp_path / "src")], settings)
     corpus = Corpus(tmp_path / "corpus")
     assert stored_functions(corpus, "train") == ["only_a"]
@@ -248,7 +248,7 @@ def test_every_skipped_file_is_counted_and_named(tmp_path):
         "a/many.py": "\n".join(f"y{n} = {n}" for n in range(200)),
     }
     write_projects(tmp_path / "src", files)
-    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", max_nodes=500))
+    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", max_nodes=500))
     assert {reason: entry["count"] for reason, entry in manifest["skipped"].items()} == {
         "Python 2 only": 1,
         "minified": 1,
@@ -298,7 +298,7 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
         lines.append(great_line(False, named, 0, [], [2, 4, 10, 12], f"o{owner}/r/m.py"))
         lines.append(great_line(True, wrong, 12, [4], [2, 4, 10, 12], f"o{owner}/r/m.py"))
     (tmp_path / "dev.jsonl").write_text("\n".join(lines))
-    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], PrepareSettings("tokens"))
+    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], PrepareConfig("tokens"))
     corpus = Corpus(tmp_path / "corpus")
     stored = [file for name in ("train", "validation", "test") for file in corpus.split(name)]
     assert len(stored) == 16
@@ -312,7 +312,7 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
 
 def test_an_unknown_language_names_the_choices(tmp_path):
     with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
-        prepare(tmp_path / "corpus", ["stdlib"], PrepareSettings("cobol"))
+        prepare(tmp_path / "corpus", ["stdlib"], PrepareConfig("cobol"))
 
 
 def test_sources_without_code_leave_a_clear_word(tmp_path):
@@ -323,14 +323,14 @@ def test_sources_without_code_leave_a_clear_word(tmp_path):
 
 def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
     (tmp_path / "precious.txt").write_text("mine")
-    with pytest.raises(CorpusError, match="exists and is no corpus; choose another folder"):
+    with pytest.raises(CorpusError, match="exists and is not a corpus; choose another folder"):
         prepare(tmp_path, ["stdlib"], SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
 def test_a_corpus_of_another_request_is_not_touched(corpus_folder, projects):
     with pytest.raises(CorpusError, match="made from another request"):
-        prepare(corpus_folder, [str(projects)], PrepareSettings("python", seed=9))
+        prepare(corpus_folder, [str(projects)], PrepareConfig("python", seed=9))
 
 
 def test_a_corpus_of_other_sources_is_not_taken_for_it(corpus_folder, projects):
@@ -357,7 +357,7 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
     """However frequent they are; and training, which reads ranks, sees what use, which reads names, sees."""
     text = "def f{0}(VAR1, self):\n    VAR1 = VAR1 + VAR2 + VAR1\n    return self.x{0}, VAR1\n"
     write_projects(tmp_path / "src", {f"p{n}/m.py": text.format(n) for n in range(4)})
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", keep_near_duplicates=True))
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", keep_near_duplicates=True))
     corpus = Corpus(tmp_path / "corpus")
     vocabulary = corpus.vocabulary(1)
     assert list(vocabulary) == ["self"]
@@ -368,7 +368,7 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
         from_names = encoding.encode(corpus.traversal(file).values).values
         assert encoding.encode_ranks(ranks).tolist() == from_names.tolist()
     train = coverage(corpus)[0]
-    assert train.shares["1"] < 0.25
+    assert train.fractions["1"] < 0.25
 
 
 def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
@@ -376,7 +376,7 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
     work.mkdir(parents=True)
     (work / "request.json").write_text("{}")
     (work / "00000.skips.json").write_text("[]")
-    with pytest.raises(CorpusError, match="unfinished corpus of another request; remove the folder"):
+    with pytest.raises(CorpusError, match="is the unfinished corpus of another request; remove the folder"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again"):
         Corpus(tmp_path / "corpus")
@@ -384,18 +384,18 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
 
 def test_a_limit_below_one_is_refused():
     with pytest.raises(UsageError, match="max_nodes is -1; expected 1 or more"):
-        PrepareSettings("python", max_nodes=-1)
+        PrepareConfig("python", max_nodes=-1)
 
 
 def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
     work = tmp_path / "corpus" / ".work"
     work.mkdir(parents=True)
-    with _locked(work), pytest.raises(CorpusError, match="another process is preparing"):
+    with locked(work / "lock", ""), pytest.raises(UsageError, match="another process is preparing"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
 
 
 def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
-    with pytest.raises(CorpusError, match=r"is no corpus \(it has no manifest.json\); make one"):
+    with pytest.raises(CorpusError, match=r"is not a corpus \(it has no manifest.json\); make one"):
         Corpus(tmp_path)
 
 
@@ -428,5 +428,5 @@ def test_a_truncated_table_says_so(tmp_path, corpus_folder, size):
 
 def test_a_file_beyond_the_end_is_an_index_error(corpus):
     split = corpus.split("train")
-    with pytest.raises(IndexError, match="there is none of index"):
+    with pytest.raises(IndexError, match="is out of range: the split has"):
         split[len(split)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rarename.corpus.duplicates import NUM_HASHES, clusters, signature, stable_hash
+from rarename.corpus.near_duplicates import NUM_HASHES, cluster, signature, stable_hash
 
 
 def hashes(words):
@@ -39,19 +39,19 @@ def test_resemblance_is_passed_on():
     last[:30] = middle[:30]
     alone = base + 5000
     assert ((base == last).mean(), (middle == last).mean()) == (68 / 128, 98 / 128)
-    assert clusters(np.stack([alone, base, last, middle])).tolist() == [0, 1, 1, 1]
+    assert cluster(np.stack([alone, base, last, middle])).tolist() == [0, 1, 1, 1]
 
 
 def test_short_files_are_compared_as_a_whole():
     same = [signature(hashes(["a", "b"])) for _ in range(2)]
     other = signature(hashes(["a", "c"]))
-    assert clusters(np.stack([*same, other])).tolist() == [0, 0, 2]
+    assert cluster(np.stack([*same, other])).tolist() == [0, 0, 2]
 
 
 def test_a_huge_cluster_is_found_whole():
     base = np.arange(NUM_HASHES, dtype=np.uint32)
-    assert set(clusters(np.tile(base, (5000, 1))).tolist()) == {0}
+    assert set(cluster(np.tile(base, (5000, 1))).tolist()) == {0}
 
 
 def test_no_files_no_clusters():
-    assert clusters(np.empty((0, NUM_HASHES), dtype=np.uint32)).tolist() == []
+    assert cluster(np.empty((0, NUM_HASHES), dtype=np.uint32)).tolist() == []
