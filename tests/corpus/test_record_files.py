@@ -32,18 +32,18 @@ def example_line(*, path="owner/repo/m.py", **changes):
 
 
 def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
-    resolved = resolve(
+    sources, _ = resolve(
         [str(spec) for spec in specs],
         language,
         specs[0].parent / "work",
         options or SourceOptions(),
         NullProgress(),
     )
-    sources = pickle.loads(pickle.dumps(resolved.sources))
-    listed = plan(sources, limits or ChunkLimits(), NullProgress())
-    found = [item for chunk in listed.chunks for item in sources[chunk.source].read(chunk)]
+    sources = pickle.loads(pickle.dumps(sources))
+    chunks, skips = plan(sources, limits or ChunkLimits(), NullProgress())
+    found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     documents = [item for item in found if isinstance(item, Document)]
-    return documents, listed.skips + [item for item in found if isinstance(item, Skip)]
+    return documents, skips + [item for item in found if isinstance(item, Skip)]
 
 
 @pytest.fixture

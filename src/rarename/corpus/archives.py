@@ -18,17 +18,7 @@ from typing import IO, NamedTuple, Self
 
 from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut, cut_stream
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
-from rarename.discovery import (
-    ARCHIVE_WITHIN,
-    DUPLICATE_NAME,
-    LINK,
-    SPECIAL_FILE,
-    UNREADABLE,
-    display_path,
-    is_archive,
-    over_limit,
-    printable,
-)
+from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
 from rarename.errors import SourceError
 
 BROKEN = "archive is broken"
@@ -106,20 +96,20 @@ class ArchiveSource(Source):
     def _select(self, name: str, size: int, seen: set[str]) -> _Member | Skip | None:
         """Select or skip a regular file, by its name and declared size; None if it is not of the language."""
         if not self.is_wanted(name):
-            return self._skip(name, ARCHIVE_WITHIN) if is_archive(name) else None
+            return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
         if fault := name_fault(name):
             return self._skip(name, UNSAFE_NAME, fault)
         if size > self.options.max_file_bytes:
             return self._skip(name, over_limit(self.options.max_file_bytes), f"{size} bytes")
         path = self._path_within(name)
         if path in seen:
-            return self._skip(name, DUPLICATE_NAME, "the first one is kept")
+            return self._skip(name, Reason.DUPLICATE_NAME, "the first one is kept")
         seen.add(path)
         return _Member(name, path, size)
 
     def _document(self, member: _Member, content: bytes) -> Document | Skip:
         if len(content) != member.size:
-            return self._skip(member.name, UNREADABLE, f"{len(content)} bytes, {member.size} declared")
+            return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
         return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
 
     def _budget(self) -> int:
@@ -186,9 +176,9 @@ class ZipSource(ArchiveSource):
         if info.is_dir() or stat.S_ISDIR(mode):
             return None
         if stat.S_ISLNK(mode):
-            return self._skip(name, LINK, "symbolic link")
+            return self._skip(name, Reason.LINK, "symbolic link")
         if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
-            return self._skip(name, SPECIAL_FILE)
+            return self._skip(name, Reason.SPECIAL_FILE)
         if self.is_wanted(name):
             if info.flag_bits & 0x1:
                 return self._skip(name, ENCRYPTED)
@@ -205,7 +195,7 @@ class ZipSource(ArchiveSource):
                 # zipfile returns at most the declared size, then compares the checksum
                 return self._document(member, file.read(member.size + 1))
         except _BROKEN_ZIP as error:
-            return self._skip(member.name, UNREADABLE, str(error))
+            return self._skip(member.name, Reason.UNREADABLE, str(error))
         except RuntimeError:  # zipfile: a password is missing
             return self._skip(member.name, ENCRYPTED)
 
@@ -223,12 +213,12 @@ class TarSource(ArchiveSource):
         scanned = ((found, file) for found, file in self._scan() if isinstance(found, _Member))
         for member, file in islice(scanned, chunk.first, chunk.first + chunk.count):
             if file is None:
-                yield self._skip(member.name, UNREADABLE, "the archive has no content for it")
+                yield self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
                 continue
             try:
                 yield self._document(member, file.read(member.size + 1))
             except (BudgetExceeded, *_BROKEN_TAR) as error:
-                yield self._skip(member.name, UNREADABLE, str(error))
+                yield self._skip(member.name, Reason.UNREADABLE, str(error))
                 return
 
     def _scan(self) -> Iterator[tuple[_Member | Skip, IO[bytes] | None]]:
@@ -261,8 +251,8 @@ class TarSource(ArchiveSource):
         if info.isdir():
             return None
         if info.issym() or info.islnk():
-            return self._skip(info.name, LINK, "symbolic link" if info.issym() else "hard link")
-        return self._select(info.name, info.size, seen) if info.isreg() else self._skip(info.name, SPECIAL_FILE)
+            return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
+        return self._select(info.name, info.size, seen) if info.isreg() else self._skip(info.name, Reason.SPECIAL_FILE)
 
 
 class _Headers:

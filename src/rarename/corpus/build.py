@@ -57,6 +57,7 @@ VALUES_PER_BATCH = 25_000
 """How many values are written at a time."""
 
 EXAMPLES_PER_REASON = 3
+WORKER_DIED = "a worker process died; is there enough memory? Run the same command to resume"
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class _Workers:
 
     def restart(self) -> None:
         if not self._is_ours:
-            raise RarenameError("a worker process died; is there enough memory? Run the same command to resume")
+            raise RarenameError(WORKER_DIED)
         self._executor.shutdown()
         self._executor = self._new_executor()
 
@@ -236,9 +237,9 @@ class _Build:
         self._parse(shards, reads)
         skips += [Skip(**skip) for shard in shards for skip in json.loads(shard.skips.read_text())]
         given_splits = read_splits(self.config.splits) if self.config.splits else {}
-        selection = select_files(
-            shards, given_splits, self.config.seed, self.config.keep_near_duplicates, self.progress
-        )
+        self.progress.start("selecting files", 1)
+        selection = select_files(shards, given_splits, self.config.seed, self.config.keep_near_duplicates)
+        self.progress.advance()
         if not any(counts["files"] for counts in selection.counts.values()):
             reasons = Counter(skip.reason for skip in skips).most_common(5)
             listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
@@ -272,23 +273,23 @@ class _Build:
     def _find_sources(self) -> tuple[list[Source], list[list[tuple[Source, Chunk]]], list[Skip]]:
         """The sources, what each shard reads, and what is skipped already."""
         language = language_named(self.config.language)
-        resolved = resolve(self.specs, language, self.work, self.config.sources, self.progress)
-        planned = plan(resolved.sources, SHARD_LIMITS, self.progress)
+        sources, missing = resolve(self.specs, language, self.work, self.config.sources, self.progress)
+        chunks, skips = plan(sources, SHARD_LIMITS, self.progress)
         reads: list[list[tuple[Source, Chunk]]] = []
         listing = hashlib.sha256()
         num_files = num_bytes = 0
-        for chunk in planned.chunks:
+        for chunk in chunks:
             listing.update(json.dumps(asdict(chunk)).encode())
             num_files, num_bytes = num_files + chunk.count, num_bytes + chunk.num_bytes
             if not reads or num_files > SHARD_LIMITS.members or num_bytes > SHARD_LIMITS.num_bytes:
                 reads.append([])
                 num_files, num_bytes = chunk.count, chunk.num_bytes
-            reads[-1].append((resolved.sources[chunk.source], chunk))
+            reads[-1].append((sources[chunk.source], chunk))
         fingerprint = self.work / "listing.sha256"
         if fingerprint.exists() and fingerprint.read_text() != listing.hexdigest():
             raise CorpusError(f"the files have changed since {self.corpus} was begun; remove the folder to start again")
         write_text(fingerprint, listing.hexdigest())
-        return resolved.sources, reads, resolved.skips + planned.skips
+        return sources, reads, missing + skips
 
     def _parse(self, shards: Sequence[Shard], reads: Sequence[list[tuple[Source, Chunk]]]) -> None:
         options = ParseOptions(self.config.language, self.config.max_nodes, self.config.keep_minified)
@@ -329,8 +330,7 @@ class _Build:
         try:
             self.workers.run(tasks)
         except BrokenExecutor:
-            message = "a worker process died; is there enough memory? Run the same command to resume"
-            raise RarenameError(message) from None
+            raise RarenameError(WORKER_DIED) from None
 
     def _rank_types(self, shards: Sequence[Shard]) -> list[str]:
         """Write the node types by their frequency in training."""

@@ -42,10 +42,6 @@ class ChunkLimits:
     members: int = 2_000
     num_bytes: int = 32_000_000
 
-    def __post_init__(self) -> None:
-        if self.members < 1 or self.num_bytes < 1:
-            raise UsageError(f"a chunk holds at least one member and one byte, not {self}")
-
 
 @dataclass(frozen=True)
 class Chunk:

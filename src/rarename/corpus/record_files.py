@@ -24,7 +24,7 @@ from rarename.corpus.streams import (
     is_compressed,
     open_stream,
 )  # fmt: skip
-from rarename.discovery import UNREADABLE, display_path, over_limit, printable
+from rarename.discovery import Reason, display_path, over_limit, printable
 from rarename.errors import RecordError, SourceError
 from rarename.syntax.records import read_record
 from rarename.syntax.tokens import sequence
@@ -178,7 +178,7 @@ class RecordSource(Source):
         return Skip(path, self._project(number, name), reason, detail)
 
     def _skip_rest(self, detail: str) -> Skip:
-        return Skip(self.prefix, self.prefix, UNREADABLE, detail)
+        return Skip(self.prefix, self.prefix, Reason.UNREADABLE, detail)
 
     def _budget(self) -> int:
         size = self.path.stat().st_size

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rarename.corpus.document import Skip
@@ -15,7 +17,6 @@ from rarename.corpus.near_duplicates import NUM_HASHES, cluster
 from rarename.corpus.shards import DROPPED, SPLITS, Shard, ShardSelection
 from rarename.corpus.splits import SplitName, assign_splits
 from rarename.corpus.store import read_table
-from rarename.progress import Progress
 
 NEAR_DUPLICATE = "near-duplicate"
 
@@ -30,52 +31,26 @@ class Selection:
     """The numbers of projects, files, nodes and functions of each split."""
 
 
-@dataclass(frozen=True, eq=False)
 class _Files:
     """All parsed files of a corpus, as flat columns."""
 
-    paths: list[str]
-    projects: list[str]
-    signatures: NDArray[np.uint32]
-    num_nodes: NDArray[np.int64]
-    is_example: NDArray[np.bool_]
-    """Whether the file is a ready-made example of a bug."""
-    function_hashes: NDArray[np.uint64]
-    function_files: NDArray[np.int64]
-    """The file of each function."""
-    shard_ends: NDArray[np.int64]
-    function_ends: NDArray[np.int64]
-    """The index after the last file and function of each shard."""
-
-    @classmethod
-    def read(cls, shards: Sequence[Shard], progress: Progress) -> "_Files":
-        paths, projects = [], []
-        signatures, num_nodes, is_example, function_hashes, num_functions = [], [], [], [], []
-        for shard in shards:
-            table = read_table(shard.nodes)
-            paths += table.column("path").to_pylist()
-            projects += table.column("project").to_pylist()
-            signatures.append(table.column("signature").combine_chunks().flatten().to_numpy().reshape(-1, NUM_HASHES))
-            num_nodes.append(np.diff(table.column("types").combine_chunks().offsets.to_numpy()))
-            hashes = table.column("function_hashes").combine_chunks()
-            function_hashes.append(hashes.flatten().to_numpy())
-            num_functions.append(np.diff(hashes.offsets.to_numpy()))
-            has_bugs = "bug_location" in table.column_names
-            is_example.append(
-                table.column("bug_location").is_valid().to_numpy() if has_bugs else np.zeros(table.num_rows, bool)
-            )
-            progress.advance()
-        return cls(
-            paths=paths,
-            projects=projects,
-            signatures=np.concatenate(signatures),
-            num_nodes=np.concatenate(num_nodes).astype(np.int64),
-            is_example=np.concatenate(is_example),
-            function_hashes=np.concatenate(function_hashes),
-            function_files=np.repeat(np.arange(len(paths)), np.concatenate(num_functions)),
-            shard_ends=np.cumsum([len(part) for part in num_nodes]),
-            function_ends=np.cumsum([len(part) for part in function_hashes]),
-        )
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        tables = [read_table(shard.nodes) for shard in shards]
+        table = pa.concat_tables(tables, promote_options="default")
+        self.paths: list[str] = table["path"].to_pylist()
+        self.projects: list[str] = table["project"].to_pylist()
+        self.num_nodes: NDArray[np.int64] = pc.list_value_length(table["types"]).to_numpy().astype(np.int64)
+        self.signatures: NDArray[np.uint32] = pc.list_flatten(table["signature"]).to_numpy().reshape(-1, NUM_HASHES)
+        # Ready-made examples of bugs, with or without a bug.
+        has_examples = "bug_location" in table.column_names
+        self.is_example = table["bug_location"].is_valid().to_numpy() if has_examples else np.zeros(len(table), bool)
+        self.function_hashes: NDArray[np.uint64] = pc.list_flatten(table["function_hashes"]).to_numpy()
+        num_functions = pc.list_value_length(table["function_hashes"]).to_numpy()
+        self.file_of_function = np.repeat(np.arange(len(table)), num_functions)
+        self.shard_ends = np.cumsum([len(part) for part in tables])
+        """The index after the last file of each shard."""
+        self.function_ends = np.searchsorted(self.file_of_function, self.shard_ends)
+        """The index after the last function of each shard."""
 
 
 def select_files(
@@ -83,11 +58,9 @@ def select_files(
     given_splits: Mapping[str, SplitName],
     seed: int,
     keep_near_duplicates: bool,
-    progress: Progress,
 ) -> Selection:
     """Keep one file of each cluster of near-duplicates and one of identical functions; draw the splits not given."""
-    progress.start("selecting files", len(shards))
-    files = _Files.read(shards, progress)
+    files = _Files(shards)
     kept_file = np.arange(len(files.paths))
     if not keep_near_duplicates:
         # Ready-made examples are near-duplicates in pairs on purpose: with the bug and without.
@@ -123,20 +96,20 @@ def _file_splits(
 
 def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Keep one of identical functions: training gives way to validation, validation to test."""
-    code = splits[files.function_files]
+    code = splits[files.file_of_function]
     in_corpus = np.nonzero(code != DROPPED)[0]
     # Equal hashes are sorted by split, test first, then by file.
     order = in_corpus[np.lexsort((in_corpus, -code[in_corpus], files.function_hashes[in_corpus]))]
     hashes = files.function_hashes[order]
     is_first = np.ones(len(order), dtype=bool)
     is_first[1:] = hashes[1:] != hashes[:-1]
-    keeps: NDArray[np.bool_] = files.is_example[files.function_files]
+    keeps: NDArray[np.bool_] = files.is_example[files.file_of_function]
     keeps[order[is_first]] = True
     return keeps
 
 
 def _counts(files: _Files, splits: NDArray[np.int8], keeps_function: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
-    function_splits = splits[files.function_files]
+    function_splits = splits[files.file_of_function]
     return {
         str(split): {
             "projects": len({files.projects[file] for file in np.nonzero(splits == code)[0].tolist()}),

@@ -6,9 +6,8 @@ resumed.
 """
 
 import json
-from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from rarename.corpus.near_duplicates import NUM_HASHES, Hashes, mix, signature, 
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, ROLE_GROUPS, read_table, write_table
 from rarename.corpus.value_ranks import look_up
-from rarename.discovery import MINIFIED, is_minified
+from rarename.discovery import Reason, is_minified
 from rarename.errors import ParseError
 from rarename.io import write_text
 from rarename.syntax import Language, Traversal, language_named
@@ -43,6 +42,10 @@ class ParseOptions:
     keep_minified: bool
 
 
+def _file(name: str) -> property:
+    return property(lambda shard: shard.folder / f"{shard.number:05d}.{name}")
+
+
 @dataclass(frozen=True)
 class Shard:
     """The intermediate files of a shard, in the order in which they are written."""
@@ -50,48 +53,22 @@ class Shard:
     folder: Path
     number: int
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{self.number:05d}.{name}"
-
-    @property
-    def current(self) -> Path:
-        """The path of the document that is being parsed: if the process dies, that document killed it."""
-        return self._path("current")
-
-    @property
-    def crashed(self) -> Path:
-        """Documents that have killed a process before, one per line."""
-        return self._path("crashed")
-
-    @property
-    def nodes(self) -> Path:
-        """Trees, with value and type ids of the shard."""
-        return self._path("nodes.arrow")
-
-    @property
-    def names(self) -> Path:
-        """The values of the shard, by id."""
-        return self._path("names.arrow")
-
-    @property
-    def types(self) -> Path:
-        """The node types of the shard, by id."""
-        return self._path("types.json")
-
-    @property
-    def skips(self) -> Path:
-        """What was skipped, and why. Written last: the shard is parsed."""
-        return self._path("skips.json")
-
-    @property
-    def counts(self) -> Path:
-        """How often each value occurs in the training files of the shard. The shard is counted."""
-        return self._path("counts.arrow")
-
-    @property
-    def ranked(self) -> Path:
-        """The values that occur in no earlier shard, by rank. Written last: the shard is encoded."""
-        return self._path("ranked.arrow")
+    current = _file("current")
+    """The path of the document that is being parsed: if the process dies, that document killed it."""
+    crashed = _file("crashed")
+    """Documents that have killed a process before, one per line."""
+    nodes = _file("nodes.arrow")
+    """Trees, with value and type ids of the shard."""
+    names = _file("names.arrow")
+    """The values of the shard, by id."""
+    types = _file("types.json")
+    """The node types of the shard, by id."""
+    skips = _file("skips.json")
+    """What was skipped, and why. Written last: the shard is parsed."""
+    counts = _file("counts.arrow")
+    """How often each value occurs in the training files. The shard is counted."""
+    ranked = _file("ranked.arrow")
+    """The values that occur in no earlier shard, by rank. Written last: the shard is encoded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +120,7 @@ def _parse(document: Document, language: Language, options: ParseOptions) -> Tra
         try:
             text = language.decode(tree)
             if not options.keep_minified and is_minified(text):
-                return skip(MINIFIED)
+                return skip(Reason.MINIFIED)
             tree = language.parse(text, False)
         except ParseError as error:
             return skip(error.reason, f"line {error.line}: {error.detail}" if error.line else error.detail)
@@ -165,24 +142,6 @@ class _Ids(dict[str, int]):
         return np.fromiter(map(stable_hash, self), dtype=np.uint64, count=len(self))
 
 
-@dataclass
-class _ListColumn:
-    """A list column: one flat array, and where each list ends."""
-
-    type: pa.DataType = field(default_factory=pa.int32)
-    flat: "array[int]" = field(default_factory=lambda: array("i"))
-    ends: "array[int]" = field(default_factory=lambda: array("i", [0]))
-
-    def append(self, numbers: Iterable[int]) -> None:
-        self.flat.extend(numbers)
-        self.ends.append(len(self.flat))
-
-    def to_arrow(self, flat: pa.Array | None = None) -> pa.ListArray:
-        if flat is None:
-            flat = pa.array(np.frombuffer(self.flat, dtype=np.int32) if self.flat else []).cast(self.type)
-        return pa.ListArray.from_arrays(pa.array(np.frombuffer(self.ends, dtype=np.int32)), flat)
-
-
 class _ShardBuilder:
     """Collects the trees of a shard."""
 
@@ -190,41 +149,49 @@ class _ShardBuilder:
         self.language = language
         self.types, self.names = _Ids(), _Ids()
         self.documents: list[Document] = []
-        self.columns = {name: _ListColumn(kind) for name, kind in NODE_COLUMNS.items()}
+        self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in NODE_COLUMNS}
         self.functions: list[list[Slice]] = []
 
     def add(self, document: Document, tree: Traversal) -> None:
-        names = self.names
+        names, types = self.names, self.types
+        columns = {
+            "types": [types[node_type] for node_type in tree.types],
+            "values": [EMPTY_RANK if value is None else names[value] for value in tree.values],
+            "parents": tree.parents,
+            "roles": self.language.roles(tree),
+            "lines": np.zeros(len(tree)) if tree.spans is None else tree.spans[:, 0],
+        }
+        for name, kind in NODE_COLUMNS.items():
+            self.columns[name].append(np.array(columns[name], dtype=kind.to_pandas_dtype()))
         self.documents.append(replace(document, content=b""))  # the content is large and no longer needed
-        self.columns["types"].append(map(self.types.__getitem__, tree.types))
-        self.columns["values"].append([EMPTY_RANK if value is None else names[value] for value in tree.values])
-        self.columns["parents"].append(tree.parents)
-        self.columns["roles"].append(self.language.roles(tree))
-        self.columns["lines"].append([0] * len(tree) if tree.spans is None else tree.spans[:, 0].tolist())
         is_example = document.bug is not None
         self.functions.append([Slice(0, len(tree))] if is_example else functions(tree, self.language))
 
     def write(self, shard: Shard) -> None:
         """Write trees, values and the hashes that find duplicates."""
-        columns: dict[str, Any] = {
+        name_hashes, type_hashes = self.names.hashes(), self.types.hashes()
+        node_hashes = [
+            _node_hashes(types, values, type_hashes, name_hashes)
+            for types, values in zip(self.columns["types"], self.columns["values"], strict=True)
+        ]
+        function_hashes = [
+            [stable_hash(hashes[part.start : part.start + part.length]) for part in slices]
+            for hashes, slices in zip(node_hashes, self.functions, strict=True)
+        ]
+        signatures = np.array([signature(hashes) for hashes in node_hashes], dtype=np.uint32).ravel()
+        columns = {
             "path": pa.array([document.path for document in self.documents], pa.string()),
             "project": pa.array([document.project for document in self.documents], pa.string()),
-            **{name: column.to_arrow() for name, column in self.columns.items()},
+            **{name: _list_column(self.columns[name], kind) for name, kind in NODE_COLUMNS.items()},
+            "function_starts": pa.array(
+                [[part.start for part in slices] for slices in self.functions], pa.list_(pa.int32())
+            ),
+            "function_lengths": pa.array(
+                [[part.length for part in slices] for slices in self.functions], pa.list_(pa.int32())
+            ),
+            "function_hashes": pa.array(function_hashes, pa.list_(pa.uint64())),
+            "signature": pa.FixedSizeListArray.from_arrays(pa.array(signatures), NUM_HASHES),
         }
-        name_hashes, type_hashes = self.names.hashes(), self.types.hashes()
-        starts, lengths, function_hashes = _ListColumn(), _ListColumn(), []
-        signatures = np.zeros((len(self.documents), NUM_HASHES), dtype=np.uint32)
-        for number, slices in enumerate(self.functions):
-            types, values = (columns[name][number].values.to_numpy() for name in ("types", "values"))
-            nodes = _node_hashes(types, values, type_hashes, name_hashes)
-            signatures[number] = signature(nodes)
-            starts.append(part.start for part in slices)
-            lengths.append(part.length for part in slices)
-            function_hashes += [stable_hash(nodes[part.start : part.start + part.length]) for part in slices]
-        columns["function_starts"] = starts.to_arrow()
-        columns["function_lengths"] = lengths.to_arrow()
-        columns["function_hashes"] = starts.to_arrow(pa.array(function_hashes, pa.uint64()))
-        columns["signature"] = pa.FixedSizeListArray.from_arrays(pa.array(signatures.ravel()), NUM_HASHES)
         bugs = [document.bug and astuple(document.bug) for document in self.documents]
         if any(bugs):
             for number, (name, kind) in enumerate(BUG_COLUMNS.items()):
@@ -237,6 +204,11 @@ class _ShardBuilder:
         }
         write_table(shard.names, pa.table(names))
         write_text(shard.types, json.dumps(list(self.types)))
+
+
+def _list_column(lists: Sequence[NDArray[Any]], kind: pa.DataType) -> pa.ListArray:
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(lists) if lists else [], kind))
 
 
 def _node_hashes(types: NDArray[Any], values: NDArray[Any], type_hashes: Hashes, name_hashes: Hashes) -> Hashes:

@@ -6,7 +6,7 @@ import sysconfig
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rarename.corpus.archives import TarSource, ZipSource
@@ -34,26 +34,10 @@ _PARALLEL_DOWNLOADS = 4
 _RECORD_ENDINGS = (".json", ".jsonl", ".txt", ".gz")
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """The sources that can be read, and the packages that are not available."""
-
-    sources: list[Source]
-    skips: list[Skip]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Every chunk of every source, and what the listing left out."""
-
-    chunks: list[Chunk]
-    skips: list[Skip]
-
-
 def resolve(
     specs: Sequence[str], language: Language, work: Path, options: SourceOptions, progress: Progress
-) -> Resolved:
-    """Find what the user named, and download packages into `work / "downloads"`.
+) -> tuple[list[Source], list[Skip]]:
+    """The sources that the user named, and what is not available. Packages are downloaded to `work / "downloads"`.
 
     A spec that means nothing is an error. A package that is not available is a skip, because one of a hundred must not
     stop the others. It is an error if no source is available.
@@ -76,11 +60,11 @@ def resolve(
             sources.append(source)
     if not sources:
         raise SourceError("none of the sources is available:\n" + "\n".join(skip.detail for skip in skips))
-    return Resolved(_with_record_paths(_with_unique_prefixes(sources), options), skips)
+    return _with_record_paths(_with_unique_prefixes(sources), options), skips
 
 
-def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> Plan:
-    """List all sources. It is an error if there is nothing to read."""
+def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> tuple[list[Chunk], list[Skip]]:
+    """Every chunk of every source, and what the listings left out. It is an error if there is nothing to read."""
     chunks: list[Chunk] = []
     skips: list[Skip] = []
     progress.start("listing files", len(sources))
@@ -98,7 +82,7 @@ def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> 
             detail = f" ({skips[0].detail})" if skips[0].detail else ""
             message += f"; {len(skips)} left out, the first: {skips[0].path}: {skips[0].reason}{detail}"
         raise SourceError(message)
-    return Plan(chunks, skips)
+    return chunks, skips
 
 
 def _expand(spec: str) -> list[str]:
