@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     rarename("prepare", corpus, "stdlib", "--language", "python")
 
     say("What is in it, and how many of the identifiers a vocabulary covers; the rest is what this is about:")
-    rarename("inspect", corpus, "--top", "5")
+    rarename("inspect", corpus, "--top-k", "5")
 
     say(
         "Variable misuse, the paper's comparison in small. Two tiny models learn on that corpus to find the wrong\n"

@@ -317,6 +317,17 @@ def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
     assert manifest["skipped"] == {}
 
 
+def test_projects_are_drawn_without_their_near_duplicates(tmp_path):
+    files = {f"p{n}/m.py": f"def alpha(first, second, third):\n{BODY}    return total_1\n" for n in range(5)}
+    files |= {"a/m.py": f"def alpha(first, second, third):\n{BODY}", "c/m.py": "import os\nprint(os.name)\n"}
+    write_projects(tmp_path / "src", files)
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    corpus = Corpus(tmp_path / "corpus")
+    assert [[file.project for file in corpus.split(name)] for name in ("train", "validation", "test")] == [
+        ["a"], [], ["c"]
+    ]  # fmt: skip
+
+
 def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
     shared = "def shared(a, b, c):\n    return a + b * c\n"
     files = {
@@ -342,7 +353,7 @@ def test_the_first_of_identical_functions_of_a_split_is_kept_and_dropped_files_d
         {
             "a/one.py": f"def alpha(first, second, third):\n{BODY}{shared}",
             "b/copy.py": f"def alpha(first, second, third):\n{BODY}{shared}    # dropped as a near-duplicate\n",
-            "c/m.py": f"import c\n{shared}def only_c(z):\n    while z:\n        z -= 3\n",
+            "c/m.py": f"import c\ndef only_c(z):\n    while z:\n        z -= 3\n{shared}",
         },
     )
     (tmp_path / "splits.txt").write_text("train a\ntest b\ntrain c\n")
@@ -451,7 +462,7 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
     ]
     lines = []
     for owner in range(8):
-        named = [f"{token}{owner}" if token in "ab" else token for token in tokens]
+        named = [f"{token}{owner // 2}" if token in "ab" else token for token in tokens]  # each example occurs twice
         wrong = [*named[:-1], named[2]]
         lines.append(great_line(False, named, 0, [], [2, 4, 10, 12], f"o{owner}/r/m.py"))
         lines.append(great_line(True, wrong, 12, [4], [2, 4, 10, 12], f"o{owner}/r/m.py"))
@@ -460,10 +471,10 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
     corpus = Corpus(tmp_path / "corpus")
     stored = [file for name in ("train", "validation", "test") for file in corpus.split(name)]
     assert len(stored) == 16
+    assert all(file.functions.tolist() == [[0, 13]] for file in stored)
     buggy = [file for file in stored if file.bug and file.bug.location]
     assert len(buggy) == 8
     for file in buggy:
-        assert file.functions.tolist() == [[0, 13]]
         assert file.values[12] == file.values[2] != file.values[4]
         assert file.bug.repair_targets == (4,)
 

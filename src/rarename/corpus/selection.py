@@ -97,9 +97,7 @@ def _file_splits(
 def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Keep one of identical functions: training gives way to validation, validation to test."""
     code = splits[files.file_of_function]
-    in_corpus = np.nonzero(code != DROPPED)[0]
-    # Equal hashes are sorted by split, test first, then by file.
-    order = in_corpus[np.lexsort((in_corpus, -code[in_corpus], files.function_hashes[in_corpus]))]
+    order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
     hashes = files.function_hashes[order]
     is_first = np.ones(len(order), dtype=bool)
     is_first[1:] = hashes[1:] != hashes[:-1]
