@@ -255,20 +255,21 @@ def test_a_closed_pipe_is_no_error(figure):
 def test_prepare_and_inspect(run, projects, tmp_path):
     code, out, err = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1)
     assert code == 0, err
-    assert out.startswith("python corpus from 1 sources\n  train")
+    assert out.startswith("python corpus from 1 source\n")
     code, out, _ = run("inspect", tmp_path / "corpus", "--top-k", 3)
     assert code == 0
     assert "self" in out and "50000" in out
     content = json.loads(run("inspect", tmp_path / "corpus", "--output-format", "json")[1])
-    shares = content["coverage"]["train"]["shares"]
-    assert list(shares) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
-    assert shares["all"] == 1.0 > shares["100"] > shares["1"] > 0
-    assert 0 < content["coverage"]["test"]["shares"]["all"] < 1
+    fractions = content["coverage"]["train"]["fractions"]
+    assert list(fractions) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
+    assert fractions["all"] == 1.0 > fractions["100"] > fractions["1"] > 0
+    assert 0 < content["coverage"]["test"]["fractions"]["all"] < 1
     assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
 
 
 def test_prepare_as_json(run, projects, tmp_path):
-    out = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1, "--output-format", "json")[1]
+    options = ("--language", "python", "--jobs", 1, "--output-format", "json")
+    out = run("prepare", tmp_path / "corpus", projects, *options)[1]
     assert json.loads(out)["format"] == "rarename-corpus"
 
 
@@ -279,7 +280,7 @@ def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_
 
 def test_prepare_needs_a_job(run, tmp_path):
     code, _, err = run("prepare", tmp_path / "c", "stdlib", "--language", "python", "--jobs", 0)
-    assert (code, err) == (2, "rarename prepare: --jobs must be 1 or more\n")
+    assert (code, err) == (2, "rarename prepare: jobs is 0; expected 1 or more\n")
 
 
 def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
@@ -313,7 +314,7 @@ def test_inspect_of_no_corpus(run, tmp_path):
     code, _, err = run("inspect", tmp_path)
     assert (code, err) == (
         2,
-        f"rarename inspect: {tmp_path} is no corpus (it has no manifest.json); make one with `rarename prepare`\n",
+        f"rarename inspect: {tmp_path} is not a corpus (it has no manifest.json); make one with `rarename prepare`\n",
     )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus.build import PrepareConfig, prepare
+from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
@@ -573,7 +574,7 @@ def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
         for number in range(40) for kind in (bug, clean)
     ]  # fmt: skip
     (tmp_path / "dev.jsonl").write_text("\n".join(lines) + "\n")
-    settings = PrepareSettings("tokens", keep_near_duplicates=True)
+    settings = PrepareConfig("tokens", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], settings)
     corpus = Corpus(tmp_path / "corpus")
     encoding = Encoding(corpus.vocabulary(5), corpus.types, num_placeholders=20)
@@ -623,7 +624,7 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
         (folder / f"p{number}").mkdir(parents=True)
         text = f"def f{number}(a, b, c):\n    {body}\n    for a in c:\n        b = a\n    return b\n"
         (folder / f"p{number}" / "m.py").write_text(text)
-    settings = PrepareSettings("python", keep_near_duplicates=True)
+    settings = PrepareConfig("python", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(folder)], settings)
     corpus = Corpus(tmp_path / "corpus")
     functions = FunctionDataset(corpus, "train", RankMapping(None, corpus.ranking("names")))
