@@ -6,7 +6,7 @@ from itertools import islice, product
 
 from rarename.errors import ParseError
 from rarename.syntax.cursor import num_attempts
-from rarename.syntax.javascript.cst import ERROR_KIND, concrete_tree
+from rarename.syntax.javascript.cst import ERROR, concrete_tree
 from rarename.syntax.open_brackets import OpenBracket
 
 BLOCK, SWITCH, CLASS, OBJECT, SPECIFIERS, EXPRESSION = "block", "switch", "class", "object", "specifiers", "expression"
@@ -67,7 +67,7 @@ def parses(level: JsBracket | None, text: str) -> bool:
         tree = concrete_tree(f"{around[0]}{text}{around[1]}".encode())
     except ParseError:
         return False
-    return not tree.errors and all(kind != ERROR_KIND for kind in tree.kinds)
+    return not tree.errors and ERROR not in tree.kinds
 
 
 def completed(text: str, stack: Sequence[JsBracket], depth: int, lacks_operand: bool) -> str | None:

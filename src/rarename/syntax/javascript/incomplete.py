@@ -13,7 +13,7 @@ from itertools import islice
 from rarename.errors import ParseError
 from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
 from rarename.syntax.javascript.closing import CLASS, STATEMENTS, closer_of, closings, missing, parses, statement_start
-from rarename.syntax.javascript.cst import IS_NAMED, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.cst import ERROR, ConcreteTree, concrete_tree
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
@@ -31,11 +31,6 @@ STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/
 """What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
 _DECLARATION = re.compile(r"^(?:export\s+(?:default\s+)?)?(?:var|let|const|class)\s+([\w$]+)", re.MULTILINE)
 """A variable or class of the whole file, by its place at the beginning of a line."""
-_STATEMENT_KINDS = frozenset(
-    kind
-    for kind, name in enumerate(KIND_NAMES)
-    if IS_NAMED[kind] and (name.endswith(("_statement", "_declaration", "_definition")) or name == "ERROR")
-)
 
 
 def later_bindings(rest: str, language: Language) -> LaterBindings:
@@ -104,11 +99,15 @@ def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
     found = []
     for error in tree.errors:
         node = error
-        while node > 0 and (tree.kinds[node] not in _STATEMENT_KINDS or tree.starts[node] == tree.ends[node]):
+        while node > 0 and (not _is_statement(tree.kinds[node]) or tree.starts[node] == tree.ends[node]):
             node = parents[node]
         if node > 0 and tree.ends[node] <= limit:
             found.append((tree.starts[node], tree.ends[node]))
     return found
+
+
+def _is_statement(kind: str) -> bool:
+    return kind.endswith(("_statement", "_declaration", "_definition")) or kind == ERROR
 
 
 # -- the statement at the cursor ----------------------------------------------------------------------------
