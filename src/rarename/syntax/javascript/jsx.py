@@ -43,7 +43,7 @@ class JsxWalker(Walker):
         children = self._children(node)
         for child in children[1:]:
             is_string = self.kinds[child] == "string"
-            self._visit_as(self.attribute_string if is_string else self.methods[self.kinds[child]], [child], written)
+            self.stack.append((self.attribute_string if is_string else self.methods[self.kinds[child]], child, written))
         if children:
             self._visit_as(self.tag_name, children[:1], written)
         else:

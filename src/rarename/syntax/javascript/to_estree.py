@@ -159,10 +159,10 @@ class _Converter(JsxWalker):
         literal = self._write("TemplateLiteral", node, parent)
         end = self.ends[node] - 1
         for hole in reversed(self._children(node)):
-            self._visit_as(self._template_element(self.ends[hole], end), [node], literal)
+            self.stack.append((self._template_element(self.ends[hole], end), node, literal))
             self._visit([hole], literal)
             end = self.starts[hole]
-        self._visit_as(self._template_element(self.starts[node] + 1, end), [node], literal)
+        self.stack.append((self._template_element(self.starts[node] + 1, end), node, literal))
 
     def _template_element(self, start: int, end: int) -> Method:
         def write(_node: int, literal: int) -> None:
@@ -207,7 +207,7 @@ class _Converter(JsxWalker):
     def _assignment(self, type_: str, node: int, parent: int) -> None:
         written = self._write(type_, node, parent)
         self._visit([self._child(node, "right")], written)
-        self._visit_as(self.target, [self._child(node, "left")], written)
+        self.stack.append((self.target, self._child(node, "left"), written))
 
     def target(self, node: int, parent: int) -> None:
         """What is assigned to. An array or object here is a pattern, even if it was parsed as a literal."""
@@ -243,12 +243,12 @@ class _Converter(JsxWalker):
             self._awaited(node, parent)
         elif kind == "member_expression":
             written = self._write("MemberExpression", node, parent)
-            self._visit_as(self.property_name, [self._child(node, "property")], written)
-            self._visit_as(self.link, [self._child(node, "object")], written)
+            self.stack.append((self.property_name, self._child(node, "property"), written))
+            self.stack.append((self.link, self._child(node, "object"), written))
         elif kind == "subscript_expression":
             written = self._write("ArrayAccess", node, parent)
-            self._visit_as(self.index, [self._child(node, "index")], written)
-            self._visit_as(self.link, [self._child(node, "object")], written)
+            self.stack.append((self.index, self._child(node, "index"), written))
+            self.stack.append((self.link, self._child(node, "object"), written))
         elif kind == "call_expression":
             self._call(node, parent)
         elif kind:
@@ -267,7 +267,7 @@ class _Converter(JsxWalker):
             self._visit(self._arguments(node), written)
             if is_import:
                 return
-        self._visit_as(self.link, [callee], written)
+        self.stack.append((self.link, callee, written))
 
     def _arguments(self, node: int) -> list[int]:
         return [value for arguments in self._present(node, "arguments") for value in self._children(arguments)]
@@ -358,7 +358,7 @@ class _Converter(JsxWalker):
             value = MISSING_NAME
         written = self._write_at(type_, start, end, parent, value)
         for method, node in reversed(rest):
-            self._visit_as(method, [node], written)
+            self.stack.append((method, node, written))
         if value is None:
             self._visit(self._children(key), written)
 
@@ -373,7 +373,7 @@ class _Converter(JsxWalker):
 
     def shorthand_property_identifier(self, node: int, parent: int) -> None:
         """`{a}` is `{a: a}`."""
-        self._visit_as(self.identifier, [node], self._write("Property", node, parent, self._text(node)))
+        self.stack.append((self.identifier, node, self._write("Property", node, parent, self._text(node))))
 
     shorthand_property_identifier_pattern = shorthand_property_identifier
 
@@ -386,7 +386,7 @@ class _Converter(JsxWalker):
         written = self._write("Property", left, parent, self._text(left))
         pattern = self._write("AssignmentPattern", node, written)
         self._visit([right], pattern)
-        self._visit_as(self.identifier, [left], pattern)
+        self.stack.append((self.identifier, left, pattern))
 
     def method_definition(self, node: int, parent: int) -> None:
         self._method("Property", node, parent)
@@ -420,7 +420,7 @@ class _Converter(JsxWalker):
 
     def _name_or_empty(self, node: int, parent: int) -> None:
         name = self._child(node, "name")
-        self._visit_as(self.identifier if name >= 0 else self.left_out, [name], parent)
+        self.stack.append((self.identifier if name >= 0 else self.left_out, name, parent))
 
     def left_out(self, _node: int, parent: int) -> None:
         """An EmptyStatement in place of a part that the source leaves out."""
@@ -436,8 +436,8 @@ class _Converter(JsxWalker):
     def arrow_function(self, node: int, parent: int) -> None:
         written = self._write("ArrowFunctionExpression", node, parent)
         body = self._child(node, "body")
-        self._visit_as(
-            self.labelled_block if self._is_labelled_block(body) else self._default_method(body), [body], written
+        self.stack.append(
+            (self.labelled_block if self._is_labelled_block(body) else self._default_method(body), body, written)
         )
         self._visit(self._parameters(node), written)
 
@@ -538,7 +538,7 @@ class _Converter(JsxWalker):
             written = self._write("VariableDeclarator", name, parent)
         self._visit(value, written)
         if name >= 0 and self.kinds[name] not in _IDENTIFIERS:
-            self._visit_as(self.target, [name], written)
+            self.stack.append((self.target, name, written))
 
     def for_statement(self, node: int, parent: int) -> None:
         """Always four children, with an EmptyStatement for each missing one."""
@@ -547,15 +547,15 @@ class _Converter(JsxWalker):
         for field in ("increment", "condition", "initializer"):
             part = self._child(node, field)
             is_left_out = self._kind(part) in ("", "empty_statement")
-            self._visit_as(self.left_out if is_left_out else self.methods[self.kinds[part]], [part], written)
+            self.stack.append((self.left_out if is_left_out else self.methods[self.kinds[part]], part, written))
 
     def for_in_statement(self, node: int, parent: int) -> None:
         written = self._write("ForOfStatement" if self._of_kind(node, "of") else "ForInStatement", node, parent)
         self._visit([self._child(node, "right"), self._child(node, "body")], written)
         if self._present(node, "kind"):
-            self._visit_as(self.loop_declaration, [node], written)
+            self.stack.append((self.loop_declaration, node, written))
         else:
-            self._visit_as(self.target, [self._child(node, "left")], written)
+            self.stack.append((self.target, self._child(node, "left"), written))
 
     def loop_declaration(self, node: int, parent: int) -> None:
         """The `var x` of `for (var x in y)`."""
@@ -568,13 +568,13 @@ class _Converter(JsxWalker):
         """A missing `finally` leaves an EmptyStatement, a missing `catch` nothing."""
         written = self._write("TryStatement", node, parent)
         finalizer = self._child(node, "finalizer")
-        self._visit_as(self.transparent if finalizer >= 0 else self.left_out, [finalizer], written)
+        self.stack.append((self.transparent if finalizer >= 0 else self.left_out, finalizer, written))
         self._visit(self._present(node, "body", "handler"), written)
 
     def switch_case(self, node: int, parent: int) -> None:
         """The statements of a case are in a made-up BlockStatement."""
         written = self._write("SwitchCase", node, parent)
-        self._visit_as(self.case_block, [node], written)
+        self.stack.append((self.case_block, node, written))
         self._visit(self._present(node, "value"), written)
 
     switch_default = switch_case
@@ -602,17 +602,17 @@ class _Converter(JsxWalker):
         written = self._write(type_, node, parent)
         for child in reversed(self.tree.children(node)):
             if self.kinds[child] == "default":
-                self._visit_as(self.identifier, [child], written)
+                self.stack.append((self.identifier, child, written))
             elif self.kinds[child] in NODE_KINDS:
                 self._visit([child], written)
 
     def import_clause(self, node: int, parent: int) -> None:
         for child in reversed(self._children(node)):
             is_default = self.kinds[child] in _IDENTIFIERS
-            self._visit_as(self.default_import if is_default else self.methods[self.kinds[child]], [child], parent)
+            self.stack.append((self.default_import if is_default else self.methods[self.kinds[child]], child, parent))
 
     def default_import(self, node: int, parent: int) -> None:
-        self._visit_as(self.identifier, [node], self._write("ImportDefaultSpecifier", node, parent))
+        self.stack.append((self.identifier, node, self._write("ImportDefaultSpecifier", node, parent)))
 
     def import_attribute(self, node: int, parent: int) -> None:
         """`with {type: "json"}`: each pair is an ImportAttribute."""
@@ -639,8 +639,8 @@ class _Converter(JsxWalker):
         """Functions and classes are declarations here, with or without a name."""
         value = self._child(node, "value")
         if self._kind(value) in _FUNCTION_EXPRESSIONS:
-            self._visit_as(self.function_declaration, [value], parent)
+            self.stack.append((self.function_declaration, value, parent))
         elif self._kind(value) == "class":
-            self._visit_as(self.class_declaration, [value], parent)
+            self.stack.append((self.class_declaration, value, parent))
         else:
             self._visit(self._present(node, "declaration", "value"), parent)
