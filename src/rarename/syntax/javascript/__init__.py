@@ -12,7 +12,7 @@ from rarename.syntax.javascript.incomplete import STATEMENT_END, complete_prefix
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.javascript.parser import encoding, parse
 from rarename.syntax.javascript.roles import roles
-from rarename.syntax.javascript.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
+from rarename.syntax.javascript.scope import FUNCTION_TYPES, ITERATING_TYPES, SCOPE_TYPES, keywords, visible_names
 from rarename.syntax.language import Language, RecordStyle
 
 JAVASCRIPT = Language(
@@ -25,7 +25,7 @@ JAVASCRIPT = Language(
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassBody"}),
-    iterating_types=frozenset({"ForInStatement", "ForOfStatement"}),
+    iterating_types=ITERATING_TYPES,
     unswappable_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
     paired_types=frozenset({"JSXIdentifier"}),
     root_type="Program",
