@@ -12,7 +12,7 @@ from itertools import islice
 
 from rarename.errors import ParseError
 from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
-from rarename.syntax.javascript.closing import CLASS, STATEMENTS, closer_of, closings, missing, parses, statement_start
+from rarename.syntax.javascript.closing import Kind, closer_of, closings, missing, parses, statement_start
 from rarename.syntax.javascript.cst import ERROR, ConcreteTree, concrete_tree
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
@@ -51,7 +51,9 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
 
 def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
-    innermost = max(depth for depth, level in enumerate(lexer.stack) if level.kind in STATEMENTS | {CLASS})
+    innermost = max(
+        depth for depth, level in enumerate(lexer.stack) if level.has_statements or level.kind is Kind.CLASS
+    )
     start, tail, ending = _closed(lexer, innermost, name)
     text = f"{lexer.text[:start]}{lexer.text[tail:]}{name}{ending}"
     cursor = len(text) - len(name) - len(ending)
@@ -67,7 +69,7 @@ def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, T
         except ParseError:
             continue
     for depth, level in enumerate(lexer.stack[: innermost + 1]):
-        if level.kind in STATEMENTS:
+        if level.has_statements:
             attempt = text[statement_start(lexer.stack, depth, start) :] + endings[innermost - depth]
             try:
                 return attempt, language.parse(attempt, False)
@@ -123,7 +125,7 @@ def _closed(lexer: Lexer, innermost: int, name: str) -> tuple[int, int, str]:
     for ending in islice(_endings(lexer, innermost, name), num_attempts(len(lexer.text) - start, _MOST_ENDINGS)):
         if parses(level, f"{lexer.text[start:]}{name}{ending}"):
             return start, start, ending
-    if level.kind == CLASS:
+    if level.kind is Kind.CLASS:
         return start, len(lexer.text), "() {}"
     tails = [
         (depth, index)
