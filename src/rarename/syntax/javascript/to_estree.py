@@ -40,6 +40,17 @@ _PATTERNS = {
 """What literals become where a value is assigned to them."""
 
 
+_SAME_NAMES = frozenset(
+    """
+    array_pattern assignment_pattern await_expression break_statement catch_clause continue_statement debugger_statement
+    decorator empty_statement expression_statement if_statement object_pattern return_statement sequence_expression
+    spread_element super switch_statement throw_statement variable_declaration while_statement with_statement
+    yield_expression
+    """.split()  # noqa: SIM905
+)
+"""Kinds of the grammar with the children and the name of the abstract node: `if_statement` is an `IfStatement`."""
+
+
 def to_estree(tree: ConcreteTree, made_up_names: frozenset[int] = frozenset()) -> Traversal:
     """The abstract tree of a concrete one. At the bytes in `made_up_names` the source has no name of its own."""
     converter = _Converter(tree, made_up_names)
@@ -54,39 +65,17 @@ def to_estree(tree: ConcreteTree, made_up_names: frozenset[int] = frozenset()) -
 class _Converter(JsxWalker):
     """What becomes of each kind of concrete node."""
 
-    plain_types: ClassVar = {
+    plain_types: ClassVar = {kind: kind.title().replace("_", "") for kind in _SAME_NAMES} | {
         "array": "ArrayExpression",
-        "array_pattern": "ArrayPattern",
-        "assignment_pattern": "AssignmentPattern",
-        "await_expression": "AwaitExpression",
-        "break_statement": "BreakStatement",
-        "catch_clause": "CatchClause",
-        "continue_statement": "ContinueStatement",
-        "debugger_statement": "DebuggerStatement",
-        "decorator": "Decorator",
         "do_statement": "DoWhileStatement",
-        "empty_statement": "EmptyStatement",
-        "expression_statement": "ExpressionStatement",
-        "if_statement": "IfStatement",
         "import_statement": "ImportDeclaration",
         "lexical_declaration": "VariableDeclaration",
         "namespace_import": "ImportNamespaceSpecifier",
         "object": "ObjectExpression",
-        "object_pattern": "ObjectPattern",
         "rest_pattern": "RestElement",
-        "return_statement": "ReturnStatement",
-        "sequence_expression": "SequenceExpression",
-        "spread_element": "SpreadElement",
-        "super": "Super",
-        "switch_statement": "SwitchStatement",
         "ternary_expression": "ConditionalExpression",
         "this": "ThisExpression",
-        "throw_statement": "ThrowStatement",
         "using_declaration": "VariableDeclaration",
-        "variable_declaration": "VariableDeclaration",
-        "while_statement": "WhileStatement",
-        "with_statement": "WithStatement",
-        "yield_expression": "YieldExpression",
     }
 
     def __init__(self, tree: ConcreteTree, made_up_names: frozenset[int]) -> None:
