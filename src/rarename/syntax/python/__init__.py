@@ -1,16 +1,14 @@
-"""Python: live source to traversal, with the node names and the order of PY150.
+"""Python: source text to traversal, with the node types and the order of PY150.
 
-The standard library's `ast` parses; a table of rules, one for each node class, says which type, value and
-children a node has in PY150, whose trees were made by Python 2.7. What Python 2 lacked follows the same
-style and adds only new nodes, so that old code gives old trees; `docs/syntax-python.md` lists the choices.
+The standard library's `ast` parses. A table of rules, one for each class of `ast`, defines the type, value and children
+that a node has in PY150, whose trees were made by Python 2.7. What Python 2 lacked follows the same style and only adds
+nodes, so that old code keeps its trees; `docs/syntax-python.md` lists the choices.
 
-Reading order: parsing is the whole in five lines; then its steps: reading (bytes to text to `ast`), rules
-(with shapes, literals, patterns and fstrings), walk, places; last roles.
+Reading order: parser, walker, rules, then what the rules use: literals, positions, fstrings; roles last.
 """
 
 from rarename.syntax.language import Language, RecordStyle
-from rarename.syntax.python.parsing import parse
-from rarename.syntax.python.reading import encoding
+from rarename.syntax.python.parser import encoding, parse
 from rarename.syntax.python.roles import roles
 
 PYTHON = Language(

@@ -15,7 +15,7 @@ from keyword import iskeyword
 
 from rarename.errors import ParseError
 from rarename.syntax.language import Language
-from rarename.syntax.python.reading import syntax_tree
+from rarename.syntax.python.parser import parse_ast
 from rarename.syntax.traversal import Role, Traversal
 from rarename.syntax.unfinished.levels import Level
 from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Later, num_tries
@@ -160,7 +160,7 @@ def _parses(statement: _Statement, first: str) -> bool:
 
 def _is_python(text: str) -> bool:
     try:
-        syntax_tree(text, "exec")
+        parse_ast(text)
     except ParseError:
         return False
     return True
