@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rarename.anonymize import Anonymized, anonymize_values
 from rarename.syntax import Language, Traversal, language_named, parse
-from rarename.syntax.source import identifiers, rewrite
+from rarename.syntax.lines import identifiers, rewrite
 from rarename.vocabulary import Vocabulary
 
 

@@ -15,8 +15,8 @@ from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
 from rarename.syntax.functions import Slice, functions
-from rarename.syntax.scopes import Scoping
-from rarename.syntax.source import rewrite
+from rarename.syntax.lines import rewrite
+from rarename.syntax.scope import ScopeRules
 from rarename.tasks.misuse.collate import MANY, NUM_USAGES, Batch, Collator, Example
 from rarename.tasks.misuse.examples import (
     WAYS,
@@ -62,10 +62,10 @@ def function_at(tree, start, language):
     length = tree.lengths()[start]
     ranks, names = Vocabulary([]).ranks(tree.values)
     types = np.arange(len(tree))  # every node is its own type here: only what it means for scopes matters
-    found = Scoping.of(tree.types, language).scopes(types, np.array(tree.parents))
+    found = ScopeRules.of(tree.types, language).lookup_scopes(types, np.array(tree.parents))
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
-    fixes = np.array([kind in language.fixed_types for kind in tree.types])
+    fixes = np.array([kind in language.unswappable_types for kind in tree.types])
     is_fixed = np.array([parent >= 0 and fixes[parent] for parent in tree.parents])[part]
     scopes_of_part = np.maximum(found[part] - start, -1)
     function = Function(types[part], ranks[part], roles[part], scopes_of_part, is_fixed=is_fixed)
@@ -191,7 +191,7 @@ def test_local_misuses_leave_alone_what_must_fit_something_else(text, language, 
     for misuse in drawn:
         assert names[misuse.wrong] != unlike
         parent = tree.types[tree.parents[start + misuse.location]]
-        assert parent not in language.fixed_types
+        assert parent not in language.unswappable_types
         if language is PYTHON:
             values = list(tree.values)
             values[start + misuse.location] = names[misuse.wrong]

@@ -22,7 +22,7 @@ from rarename.inference.model_folder import Model, load_model, packaged
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
-from rarename.syntax.source import Lines, is_name
+from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.examples import Function, Nest, Nodes, cut_out
 from rarename.tasks.sampler import batches
 
@@ -274,7 +274,7 @@ class _Function:
         if tree.span(parent) == span and self.parsed.roles[parent] == Role.ATTRIBUTE:
             return f"{name}: {suggestion}"  # `{a}` is a key and a variable at one place
         # The two tags of an element go together.
-        return None if tree.types[node].startswith("JSX") else suggestion
+        return None if tree.types[node] in self.parsed.language.paired_types else suggestion
 
 
 def _parse_file(file: SourceFile, number: int) -> _Parsed | Skipped:

@@ -25,8 +25,8 @@ from rarename.errors import RunError, UsageError
 from rarename.inference.model_folder import language_of_encoding, packaged
 from rarename.runs import run
 from rarename.syntax import Language, Role, language_named
-from rarename.syntax.source import is_name
-from rarename.syntax.unfinished import Cursor, at_cursor
+from rarename.syntax.cursor import Cursor, at_cursor
+from rarename.syntax.lines import is_name
 from rarename.tasks.completion.collate import Batch, Collator
 from rarename.tasks.completion.model import Answer, CompletionModel
 from rarename.tasks.completion.task import CompletionConfig
@@ -38,8 +38,6 @@ UNTOLD_GIVEN = 1e-6
 """The same for a builtin or a global: one that the model has not learned is rare."""
 UNSEEN = 0.1
 """Behind a call, how often a name counts as an attribute in addition to what the text has of it."""
-_KEYWORD = "keyword"
-"""The type of the node that names an argument."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +148,16 @@ class Completer:
         """The likeliest names at a cursor that is known already."""
         told = self._told(cursor)
         best = max(told.alone.values(), default=UNTOLD)
-        told = _Told(told.alone | dict.fromkeys(cursor.expected, best), told.as_keyword)
-        names = {*_untold(cursor), *told.alone, *told.as_keyword} - cursor.reserved
+        told = _Told(told.alone | dict.fromkeys(cursor.unused_targets, best), told.as_keyword)
+        names = {*_untold(cursor), *told.alone, *told.as_keyword} - cursor.keywords
         suggestions = [_suggestion(name, cursor, told) for name in _beginning_with(cursor.word, names)]
         suggestions.sort(
-            key=lambda each: (not each.is_in_scope, -each.probability, each.name not in cursor.expected, each.name)
+            key=lambda each: (
+                not each.is_in_scope,
+                -each.probability,
+                each.name not in cursor.unused_targets,
+                each.name,
+            )
         )
         return suggestions[:top]
 
@@ -178,7 +181,7 @@ class Completer:
         alone: list[_Share] = []
         keywords: list[_Share] = []
         for way, weight, (_, scores, names) in zip(ways, weights, told, strict=True):
-            is_keyword = cursor.argument_names and way.next_type == _KEYWORD
+            is_keyword = cursor.argument_names and way.next_type == self.language.keyword_argument_type
             (keywords if is_keyword else alone).append(_Share(weight, scores, names))
         as_keyword = self._sum(keywords)
         fitting = _fitting(self._sum(alone), cursor)
@@ -207,7 +210,7 @@ class Completer:
 
     def _ways(self, cursor: Cursor) -> tuple[int, list[_Way]]:
         """Where what is still open at the cursor begins, and the nodes that may turn out to stand from there on."""
-        around, as_target = self.language.around_names, self.language.as_target
+        around, as_target = self.language.possible_wrappers, self.language.assignment_rewrites
         types, parents = cursor.traversal.types, cursor.traversal.parents
         certain = len(types), [_Way([], cursor.next_type)]
         if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not around:
@@ -229,7 +232,7 @@ class Completer:
             if cursor.role is Role.ATTRIBUTE:  # a variable that is assigned to is seldom one that is known already
                 ways.append(expression.assigned(as_target).behind(as_target[statement]))
         if cursor.argument_names:
-            ways.append(_Way([], _KEYWORD))
+            ways.append(_Way([], self.language.keyword_argument_type))
         known = self.encoding.types
         return begin, [ways[0], *(way for way in ways[1:] if all(kind in known for kind in way.types))]
 
@@ -326,14 +329,14 @@ def _as_attributes(told: Mapping[str, float], cursor: Cursor) -> dict[str, float
 def _untold(cursor: Cursor) -> set[str]:
     """The names that can stand at a cursor, whatever the model says."""
     if cursor.module is None or cursor.module.known is None:
-        return {name for name in cursor.in_scope | cursor.alike if is_name(name)}
+        return {name for name in cursor.in_scope | cursor.same_role_names if is_name(name)}
     prefix = cursor.module.prefix
     return {_part(name, prefix) for name in cursor.module.known if name.startswith(prefix)}
 
 
 def _suggestion(name: str, cursor: Cursor, told: _Told) -> Suggestion:
     """A name with its probability. Scope tells what it can mean by itself, not which arguments a function has."""
-    is_given = name in cursor.in_scope and name not in cursor.own_names
+    is_given = name in cursor.in_scope and name not in cursor.bound_names
     alone = told.alone.get(name, UNTOLD_GIVEN if is_given else UNTOLD)
     as_keyword = told.as_keyword.get(name, 0.0)
     if not cursor.is_scope_known or name in cursor.in_scope:

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file
     language, data = read_bytes(arguments)
 
-    from rarename.syntax.unfinished import at_cursor
+    from rarename.syntax.cursor import at_cursor
 
     try:
         cursor = at_cursor(language.decode(data), language, arguments.line, arguments.column)

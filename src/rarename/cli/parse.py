@@ -5,7 +5,7 @@ import json
 
 from rarename.cli.reading import add_file_arguments, read_file, write
 from rarename.cli.trees import as_json, as_text
-from rarename.syntax.record import write_record
+from rarename.syntax.records import write_record
 
 EXAMPLE = """  rarename parse setup.py --format record >> corpus.json
   echo 'x = 7' | rarename parse - --language python"""

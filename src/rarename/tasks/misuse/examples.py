@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.corpus.documents import Bug
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.subtokens import MAX_PARTS, part_ids
 from rarename.syntax import Language, Role, Traversal
 from rarename.syntax.functions import Slice, outermost
-from rarename.syntax.scopes import Scoping
-from rarename.syntax.traversal import VARIABLE_ROLES
+from rarename.syntax.scope import ScopeRules
+from rarename.syntax.traversal import VARIABLE_ROLES, MisuseLabel
 from rarename.tasks.misuse.similarity import NUM_BYTES, likeness_of, spellings
 from rarename.tasks.rank_mapping import UNCHANGED, Alignment
 from rarename.vocabulary import Vocabulary
@@ -54,12 +53,12 @@ class Function:
     """Rank ids."""
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
-    """The node that opens the scope of each node (`rarename.syntax.scopes`); -1 for what lies outside the function."""
+    """The node that opens the scope of each node (`rarename.syntax.scope`); -1 for what lies outside the function."""
     parts: NDArray[np.int16] | None = None
     """The parts of each value, if it is a name: see `rarename.subtokens`."""
     spellings: NDArray[np.uint8] | None = None
     """How each value is spelled: see `rarename.tasks.misuse.similarity`."""
-    bug: Bug | None = None
+    bug: MisuseLabel | None = None
     """A ready-made misuse, which is in `values` already."""
     is_fixed: NDArray[np.bool_] | None = None
     """The names that cannot be exchanged by themselves, such as one of the two tags of an element."""
@@ -270,14 +269,14 @@ class Nodes(NamedTuple):
         Roles that are known already need not be found again.
         """
         values, _ = encoding.values.ranks(traversal.values)
-        fixes = np.array([name in language.fixed_types for name in traversal.types])
+        fixes = np.array([name in language.unswappable_types for name in traversal.types])
         nodes = np.arange(len(traversal), dtype=np.int32)  # the types that these speak of: each node has its own
         parents = np.array(traversal.parents, dtype=np.int32)
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(language.roles(traversal) if roles is None else roles, dtype=np.int8),
-            scopes=Scoping.of(traversal.types, language).scopes(nodes, parents),
+            scopes=ScopeRules.of(traversal.types, language).lookup_scopes(nodes, parents),
             parts=_parts_of_nodes(traversal, values, encoding.parts) if encoding.parts else None,
             is_fixed=_is_fixed(nodes, parents, fixes),
         )
@@ -312,15 +311,15 @@ class Functions(Sequence[Function]):
         self._parts, self._spellings = parts, spellings
         self._files: list[Nodes] = []
         self._slices: list[NDArray[np.int64]] = []  # of each file
-        self._bugs: dict[int, Bug] = {}
+        self._bugs: dict[int, MisuseLabel] = {}
         numbers: dict[str, int] = {}
         self._project: list[int] = []  # of each file
         places: list[tuple[int, int, int]] = []
-        scoping = Scoping.of(corpus.types, corpus.language)
-        fixes = np.array([name in corpus.language.fixed_types for name in corpus.types])
+        scoping = ScopeRules.of(corpus.types, corpus.language)
+        fixes = np.array([name in corpus.language.unswappable_types for name in corpus.types])
         for number, file in enumerate(corpus.split(split)):
             types, values = alignment.align_types(file.types), alignment.align_values(file.values)
-            scopes = scoping.scopes(file.types, file.parents)
+            scopes = scoping.lookup_scopes(file.types, file.parents)
             is_fixed = _is_fixed(file.types, file.parents, fixes)
             nodes = Nodes(types, values, file.roles, scopes, is_fixed=is_fixed)
             self._files.append(nodes)

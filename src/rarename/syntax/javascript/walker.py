@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rarename.syntax.javascript.cst import GRAMMAR, IS_NAMED, KIND_NAMES, ConcreteTree
 from rarename.syntax.javascript.literals import cooked_identifier
-from rarename.syntax.javascript.source import GRAMMAR, IS_NAMED, KIND_NAMES, ConcreteTree
 from rarename.syntax.traversal import Traversal
 
 MISSING_NAME = "✖"

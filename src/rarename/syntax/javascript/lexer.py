@@ -5,9 +5,7 @@ Where a line begins another statement, what the one before it left open is close
 
 import re
 
-from rarename.syntax.source import is_name
-from rarename.syntax.unfinished.javascript.closing import completed, missing
-from rarename.syntax.unfinished.javascript.levels import (
+from rarename.syntax.javascript.closing import (
     BLOCK,
     CHILDREN,
     CLASS,
@@ -20,10 +18,13 @@ from rarename.syntax.unfinished.javascript.levels import (
     SWITCH,
     TAG,
     TEMPLATE,
-    Open,
+    JsBracket,
+    completed,
+    missing,
     statement_start,
 )
-from rarename.syntax.unfinished.levels import NUMBER, STRING
+from rarename.syntax.lines import is_name
+from rarename.syntax.open_brackets import NUMBER, STRING
 
 _TOKEN = re.compile(
     r"""
@@ -83,12 +84,12 @@ _LINKS = _DOTS | {"()", "[]", STRING}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
-class Scan:
+class Lexer:
     """A text up to the cursor, and what is open there."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.stack = [Open("", "", kind=BLOCK)]
+        self.stack = [JsBracket("", "", kind=BLOCK)]
         """The open levels; the outermost is the program."""
         self.enclosing = ""
         """What the cursor stands in, if that is no code."""
@@ -102,14 +103,14 @@ class Scan:
         self._run()
 
     @property
-    def is_bare(self) -> bool:
+    def is_bare_name(self) -> bool:
         """Whether the statement is a name so far, or one behind a dot: `‸`, `a.b().‸`."""
         tokens = self.stack[-1].tokens if not self.stack[-1].is_done else []
         is_chain = all(token in _LINKS or (is_name(token) and token not in _KEYWORDS) for token in tokens)
         return self.stack[-1].kind in STATEMENTS and is_chain and (not tokens or tokens[-1] in _DOTS)
 
     @property
-    def is_behind_operand(self) -> bool:
+    def is_after_operand(self) -> bool:
         """Whether an operand ends before the cursor, in its line: `f(a)‸`, `a ‸`, `import {a} from ‸`."""
         level = self.stack[-1]
         if level.kind in (TAG, CLOSING_TAG):
@@ -119,7 +120,7 @@ class Scan:
         return not self._is_operand_next and not self._has_newline and level.last not in _BEFORE_NAME
 
     @property
-    def begins_argument(self) -> bool:
+    def starts_argument(self) -> bool:
         """Whether an argument may begin with its name: never in JavaScript."""
         return False
 
@@ -149,7 +150,7 @@ class Scan:
         if token == "/" and self._is_operand_next and self._regexp():
             return
         if token == "<" and self._is_operand_next and _JSX_START.match(self.text, start):
-            self._push(Open("<", " />", kind=TAG), start)
+            self._push(JsBracket("<", " />", kind=TAG), start)
             return
         self._position = match.end()
         if kind == "newline":
@@ -166,7 +167,7 @@ class Scan:
             if self.text[self._position :] == "\n":
                 self.enclosing = ""
         elif kind == "template":
-            self._push(Open("`", "`", kind=TEMPLATE), start)
+            self._push(JsBracket("`", "`", kind=TEMPLATE), start)
         elif kind == "number":
             self._value(NUMBER, start)
             self.enclosing = "a number" if is_last else ""
@@ -257,7 +258,7 @@ class Scan:
         has_made_up_block = statement.endswith(" {}") and not self.text.endswith("{}", first, end)
         if has_made_up_block and self._brace_kind() == BLOCK and self._indent(start) > self._indent(first):
             statement = statement[:-1]
-            self.stack.append(Open("{", "}", kind=BLOCK, start=first + len(statement)))
+            self.stack.append(JsBracket("{", "}", kind=BLOCK, start=first + len(statement)))
         else:
             level.clear()
         self._replace(first, end, statement)
@@ -293,7 +294,7 @@ class Scan:
             if level.is_done and level.tokens:
                 level.clear()
             level.is_done = False
-            self._push(Open(token, _CLOSERS[token], kind=kind, is_group=token == "(" and is_group), start)
+            self._push(JsBracket(token, _CLOSERS[token], kind=kind, is_group=token == "(" and is_group), start)
         elif token in (")", "]", "}"):
             self._close(token, start)
         elif token == ";" and level.opener != "(":
@@ -366,7 +367,7 @@ class Scan:
 
     # -- levels ---------------------------------------------------------------------------------------------
 
-    def _push(self, level: Open, start: int) -> None:
+    def _push(self, level: JsBracket, start: int) -> None:
         self._position = start + len(level.opener)
         level.start = self._position
         self.stack.append(level)
@@ -400,7 +401,7 @@ class Scan:
         if match is None:
             self._position = len(self.text)
         elif match[0] == "${":
-            self._push(Open("${", "}", kind=EXPRESSION), match.start())
+            self._push(JsBracket("${", "}", kind=EXPRESSION), match.start())
         else:
             self._position = match.end()
             if match[0] == "`":
@@ -420,7 +421,7 @@ class Scan:
             if match.end() == len(self.text) and (len(token) < 2 or token[-1] != token[0]):
                 self.enclosing = "a string"
         elif token == "{":
-            self._push(Open("{", "}", kind=EXPRESSION), start)
+            self._push(JsBracket("{", "}", kind=EXPRESSION), start)
         elif token == ">":
             level.name = level.tokens[0] if level.tokens else ""
             level.kind, level.closer = CHILDREN, f"</{level.name}>"
@@ -433,7 +434,7 @@ class Scan:
         if match is None:
             self._position = len(self.text)
         elif match[0] == "{":
-            self._push(Open("{", "}", kind=EXPRESSION), match.start())
+            self._push(JsBracket("{", "}", kind=EXPRESSION), match.start())
         elif closing := _CLOSING_TAG.match(self.text, match.start()):
             if closing["end"]:
                 self._position = closing.end()
@@ -442,7 +443,7 @@ class Scan:
                 self._position = len(self.text)
                 self.stack[-1].kind, self.stack[-1].closer = CLOSING_TAG, ">"
         else:
-            self._push(Open("<", " />", kind=TAG), match.start())
+            self._push(JsBracket("<", " />", kind=TAG), match.start())
 
     def _end_element(self, start: int) -> None:
         self.stack.pop()

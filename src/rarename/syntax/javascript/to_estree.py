@@ -7,6 +7,7 @@ pre-order, and code that nests a hundred thousand levels deep is walked without 
 
 from collections.abc import Iterable
 
+from rarename.syntax.javascript.cst import ERROR_KIND, IS_NAMED, KIND_NAMES, ConcreteTree
 from rarename.syntax.javascript.jsx import JsxWalk
 from rarename.syntax.javascript.literals import (
     cooked_big_integer,
@@ -16,8 +17,7 @@ from rarename.syntax.javascript.literals import (
     cooked_template,
     is_big_integer,
 )
-from rarename.syntax.javascript.source import ERROR_KIND, IS_NAMED, KIND_NAMES, ConcreteTree
-from rarename.syntax.javascript.walk import (
+from rarename.syntax.javascript.walker import (
     MISSING_NAME,
     NOWHERE,
     Method,

@@ -14,12 +14,12 @@ from itertools import islice, product
 from keyword import iskeyword
 
 from rarename.errors import ParseError
+from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
 from rarename.syntax.language import Language
+from rarename.syntax.open_brackets import OpenBracket
+from rarename.syntax.python.lexer import Lexer, Line
 from rarename.syntax.python.parser import parse_ast
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.levels import Level
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Later, num_tries
-from rarename.syntax.unfinished.python.scanning import Line, Scan
 
 _MOST_ENDINGS = 12
 """Ways to close one statement that are tried."""
@@ -49,7 +49,7 @@ class _Statement:
     """The made-up name, which takes the place of the text where a line of its kind cannot stand."""
 
 
-def names_bound_in(rest: str, language: Language) -> Later:
+def later_bindings(rest: str, language: Language) -> LaterBindings:
     """What the text behind the cursor binds for the whole file."""
     rest = rest.partition("\n")[2]
     for start in filter(None, (pattern.search(rest) for pattern in _OUTERMOST)):
@@ -57,10 +57,10 @@ def names_bound_in(rest: str, language: Language) -> Later:
             return _names_bound_outermost(language.parse(rest[start.start() :], False), language)
         except ParseError:
             continue
-    return Later()
+    return LaterBindings()
 
 
-def _names_bound_outermost(traversal: Traversal, language: Language) -> Later:
+def _names_bound_outermost(traversal: Traversal, language: Language) -> LaterBindings:
     """What the statements of a module bind that stand in no other."""
     definitions, variables = set(), set()
     for node, role in enumerate(language.roles(traversal)):
@@ -71,20 +71,20 @@ def _names_bound_outermost(traversal: Traversal, language: Language) -> Later:
             definitions.add(name)
         elif (traversal.types[node] == "NameStore" and is_outermost) or traversal.types[parent] == "Global":
             variables.add(name)
-    return Later(frozenset(definitions), frozenset(variables))
+    return LaterBindings(frozenset(definitions), frozenset(variables))
 
 
-def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
+def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
-    statement = replace(_closed_statement(scan, name) or _tail(scan, name), name=name)
-    lines = [(line, scan.text[line.start : line.end] + line.lacks) for line in scan.lines]
-    text, _ = _layout(lines, scan.line, statement)
+    statement = replace(_closed_statement(lexer, name) or _tail(lexer, name), name=name)
+    lines = [(line, lexer.text[line.start : line.end] + line.lacks) for line in lexer.lines]
+    text, _ = _layout(lines, lexer.line, statement)
     try:
         return text, language.parse(text, False)
     except ParseError:
         lines = [(line, text) for line, text in map(_respelled, lines) if text]
     for _ in range(_MOST_BLAMED_LINES):
-        text, origins = _layout(lines, scan.line, statement)
+        text, origins = _layout(lines, lexer.line, statement)
         try:
             return text, language.parse(text, False)
         except ParseError as error:
@@ -92,8 +92,8 @@ def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
         if not 0 <= blamed < len(lines):
             break
         del lines[blamed]
-    for start in (_enclosing_block(lines, scan.line), len(lines)):
-        text, _ = _layout(lines[start:], scan.line, statement)
+    for start in (_enclosing_block(lines, lexer.line), len(lines)):
+        text, _ = _layout(lines[start:], lexer.line, statement)
         try:
             return text, language.parse(text, False)
         except ParseError:
@@ -113,34 +113,34 @@ def _enclosing_block(lines: Sequence[tuple[Line, str]], at: Line) -> int:
 # -- the statement at the cursor ----------------------------------------------------------------------------
 
 
-def _closed_statement(scan: Scan, name: str) -> _Statement | None:
+def _closed_statement(lexer: Lexer, name: str) -> _Statement | None:
     """The statement with what it lacks behind the cursor; None when nothing helps."""
-    text = scan.text[scan.line.start :]
-    for ending in islice(_endings(scan, name), num_tries(len(text), _MOST_ENDINGS)):
+    text = lexer.text[lexer.line.start :]
+    for ending in islice(_endings(lexer, name), num_attempts(len(text), _MOST_ENDINGS)):
         statement = replace(ending, text=f"{text}{name}{ending.text}")
-        if _parses(statement, scan.line.first):
+        if _parses(statement, lexer.line.first):
             return statement
     return None
 
 
-def _tail(scan: Scan, name: str) -> _Statement:
+def _tail(lexer: Lexer, name: str) -> _Statement:
     """The end of a statement that cannot be closed: the longest part that is an expression."""
     starts = [
-        (depth, index) for depth, level in enumerate(scan.stack) for index in range(int(depth == 0), len(level.tokens))
+        (depth, index) for depth, level in enumerate(lexer.stack) for index in range(int(depth == 0), len(level.tokens))
     ]
-    head = scan.text[scan.line.start : scan.simple_start] if not scan.is_header else ""
+    head = lexer.text[lexer.line.start : lexer.simple_start] if not lexer.is_header else ""
     for depth, index in starts[-_MOST_TAILS:]:
-        level = scan.stack[depth]
-        levels = [Level("", "", level.tokens[index:]), *scan.stack[depth + 1 :]]
-        tail = scan.text[level.starts[index] :]
-        if len(tail) > LONGEST_TAIL:
+        level = lexer.stack[depth]
+        levels = [OpenBracket("", "", level.tokens[index:]), *lexer.stack[depth + 1 :]]
+        tail = lexer.text[level.starts[index] :]
+        if len(tail) > MAX_TAIL_CHARS:
             continue
         for ending in islice(_closings(levels, name), _MOST_TAIL_ENDINGS):
             statement = _Statement(f"{head}{tail}{name}{ending}")
-            if _parses(statement, scan.line.first if head else ""):
+            if _parses(statement, lexer.line.first if head else ""):
                 return statement
     statement = _Statement(head + name)
-    return statement if _parses(statement, scan.line.first) else _Statement(name)
+    return statement if _parses(statement, lexer.line.first) else _Statement(name)
 
 
 _CONTEXTS = {"elif": "if 0: pass\n", "else": "if 0: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
@@ -166,19 +166,19 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _endings(scan: Scan, name: str) -> Iterator[_Statement]:
+def _endings(lexer: Lexer, name: str) -> Iterator[_Statement]:
     """What may stand behind the cursor to end the statement, the likeliest first."""
-    tokens, is_inner = scan.stack[0].tokens, len(scan.stack) > 1
-    first, last = scan.line.first, tokens[-1:] if not is_inner else ["()"]
+    tokens, is_inner = lexer.stack[0].tokens, len(lexer.stack) > 1
+    first, last = lexer.line.first, tokens[-1:] if not is_inner else ["()"]
     below: tuple[tuple[int, str], ...] = ()
     colon = ""
     if first == "@":
         below = ((0, "def _(): pass"),)
-    elif scan.is_header and first != "match":
+    elif lexer.is_header and first != "match":
         colon = "(): pass" if last == ["def"] else ": pass"
-    if scan.is_bare and first != "@":
+    if lexer.is_bare_name and first != "@":
         yield _Statement(CALL)
-    for ending in _closings(scan.stack, name):
+    for ending in _closings(lexer.stack, name):
         if first in ("match", "case"):
             yield _Statement(ending)
         yield _Statement(ending + colon, below)
@@ -188,7 +188,7 @@ def _endings(scan: Scan, name: str) -> Iterator[_Statement]:
             yield _Statement(ending + " import _")
 
 
-def _closings(levels: Sequence[Level], name: str) -> Iterator[str]:
+def _closings(levels: Sequence[OpenBracket], name: str) -> Iterator[str]:
     """The ends of all levels, from the innermost to the outermost, in all ways that may be meant."""
     options: list[Sequence[str]] = []
     for depth in range(len(levels) - 1, -1, -1):
@@ -201,7 +201,7 @@ def _closings(levels: Sequence[Level], name: str) -> Iterator[str]:
     return ("".join(reversed(chosen)) for chosen in product(*reversed(options)))
 
 
-def _missing(level: Level, inner: str, is_innermost: bool) -> Sequence[str]:
+def _missing(level: OpenBracket, inner: str, is_innermost: bool) -> Sequence[str]:
     """What a level lacks behind its last token, before it can be closed."""
     tokens = [*level.tokens, inner]
     pending = "".join(reversed(_pending(tokens if level.opener else tokens[_num_leading(tokens) :])))

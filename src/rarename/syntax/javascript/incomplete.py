@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rarename.errors import ParseError
-from rarename.syntax.javascript.source import IS_NAMED, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
+from rarename.syntax.javascript.closing import CLASS, STATEMENTS, closer_of, closings, missing, parses, statement_start
+from rarename.syntax.javascript.cst import IS_NAMED, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.javascript.closing import closer_of, closings, missing, parses
-from rarename.syntax.unfinished.javascript.levels import CLASS, STATEMENTS, statement_start
-from rarename.syntax.unfinished.javascript.scanning import Scan
-from rarename.syntax.unfinished.mended import CALL, LONGEST_TAIL, Later, num_tries
 
 _MOST_ENDINGS = 16
 """Ways to close one statement that are tried."""
@@ -39,42 +38,42 @@ _STATEMENT_KINDS = frozenset(
 )
 
 
-def names_bound_in(rest: str, language: Language) -> Later:
+def later_bindings(rest: str, language: Language) -> LaterBindings:
     """What the text behind the cursor binds for the whole file."""
     rest = rest.partition("\n")[2]
     variables = frozenset(found[1] for found in _DECLARATION.finditer(rest))
     try:
         traversal = language.parse(rest, True)
     except ParseError:
-        return Later(variables=variables)
+        return LaterBindings(variables=variables)
     functions = frozenset(
         traversal.values[node] or ""
         for node, role in enumerate(language.roles(traversal))
         if role == Role.FUNCTION and traversal.parents[traversal.parents[node]] == 0
     )
-    return Later(functions, variables)
+    return LaterBindings(functions, variables)
 
 
-def cut(scan: Scan, name: str, language: Language) -> tuple[str, Traversal]:
+def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, made complete."""
-    innermost = max(depth for depth, level in enumerate(scan.stack) if level.kind in STATEMENTS | {CLASS})
-    start, tail, ending = _closed(scan, innermost, name)
-    text = f"{scan.text[:start]}{scan.text[tail:]}{name}{ending}"
+    innermost = max(depth for depth, level in enumerate(lexer.stack) if level.kind in STATEMENTS | {CLASS})
+    start, tail, ending = _closed(lexer, innermost, name)
+    text = f"{lexer.text[:start]}{lexer.text[tail:]}{name}{ending}"
     cursor = len(text) - len(name) - len(ending)
     endings = [""]
     for depth in range(innermost - 1, -1, -1):
-        inner = scan.stack[depth + 1]
-        closer = closer_of(scan.stack, depth + 1)
-        endings.append(endings[-1] + closer + missing(scan.stack, depth, inner.opener + inner.closer)[0])
+        inner = lexer.stack[depth + 1]
+        closer = closer_of(lexer.stack, depth + 1)
+        endings.append(endings[-1] + closer + missing(lexer.stack, depth, inner.opener + inner.closer)[0])
     whole = text + endings[-1]
     for attempt in _attempts(whole, cursor):
         try:
             return attempt, language.parse(attempt, False)
         except ParseError:
             continue
-    for depth, level in enumerate(scan.stack[: innermost + 1]):
+    for depth, level in enumerate(lexer.stack[: innermost + 1]):
         if level.kind in STATEMENTS:
-            attempt = text[statement_start(scan.stack, depth, start) :] + endings[innermost - depth]
+            attempt = text[statement_start(lexer.stack, depth, start) :] + endings[innermost - depth]
             try:
                 return attempt, language.parse(attempt, False)
             except ParseError:
@@ -115,35 +114,35 @@ def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
 # -- the statement at the cursor ----------------------------------------------------------------------------
 
 
-def _closed(scan: Scan, innermost: int, name: str) -> tuple[int, int, str]:
+def _closed(lexer: Lexer, innermost: int, name: str) -> tuple[int, int, str]:
     """From where to where to leave out text, and what to write behind the cursor, up to the innermost block.
 
     Nothing is left out unless the statement is beyond repair: then its longest end that is an expression stays.
     """
-    level = scan.stack[innermost]
-    start = statement_start(scan.stack, innermost, len(scan.text))
-    for ending in islice(_endings(scan, innermost, name), num_tries(len(scan.text) - start, _MOST_ENDINGS)):
-        if parses(level, f"{scan.text[start:]}{name}{ending}"):
+    level = lexer.stack[innermost]
+    start = statement_start(lexer.stack, innermost, len(lexer.text))
+    for ending in islice(_endings(lexer, innermost, name), num_attempts(len(lexer.text) - start, _MOST_ENDINGS)):
+        if parses(level, f"{lexer.text[start:]}{name}{ending}"):
             return start, start, ending
     if level.kind == CLASS:
-        return start, len(scan.text), "() {}"
+        return start, len(lexer.text), "() {}"
     tails = [
         (depth, index)
-        for depth in range(innermost, len(scan.stack))
-        for index in range(int(depth == innermost), len(scan.stack[depth].tokens))
+        for depth in range(innermost, len(lexer.stack))
+        for index in range(int(depth == innermost), len(lexer.stack[depth].tokens))
     ]
     for depth, index in tails[-_MOST_TAILS:]:
-        tail = scan.stack[depth].starts[index]
-        if len(scan.text) - tail > LONGEST_TAIL:
+        tail = lexer.stack[depth].starts[index]
+        if len(lexer.text) - tail > MAX_TAIL_CHARS:
             continue
-        for ending in islice(closings(scan.stack, depth, index, name), _MOST_TAIL_ENDINGS):
-            if parses(None, f"{scan.text[tail:]}{name}{ending}"):
+        for ending in islice(closings(lexer.stack, depth, index, name), _MOST_TAIL_ENDINGS):
+            if parses(None, f"{lexer.text[tail:]}{name}{ending}"):
                 return start, tail, ending
-    return start, len(scan.text), ""
+    return start, len(lexer.text), ""
 
 
-def _endings(scan: Scan, innermost: int, name: str) -> Iterator[str]:
+def _endings(lexer: Lexer, innermost: int, name: str) -> Iterator[str]:
     """What may stand behind the cursor to end the statement, the likeliest first."""
-    if scan.is_bare:
+    if lexer.is_bare_name:
         yield CALL
-    yield from closings(scan.stack, innermost, 0, name)
+    yield from closings(lexer.stack, innermost, 0, name)

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rarename.syntax.python import PYTHON
+from rarename.syntax.python.scope import FUNCTION_TYPES
 from rarename.syntax.traversal import Role, Traversal
 
 COMMON_NAMES = frozenset(
@@ -81,7 +81,7 @@ def _functions_named(traversal: Traversal, name: str) -> list[int]:
     """The functions that have a name, and those that make an object of the class with that name."""
     found = []
     for node, type_ in enumerate(traversal.types):
-        if type_ in PYTHON.function_types:
+        if type_ in FUNCTION_TYPES:
             owner = _class_of(traversal, node) if traversal.values[node] == _CONSTRUCTOR else node
             if owner is not None and traversal.values[owner] == name:
                 found.append(node)

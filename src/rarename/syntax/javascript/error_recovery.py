@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.syntax.javascript.source import ERROR_KIND, GRAMMAR, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.cst import ERROR_KIND, GRAMMAR, KIND_NAMES, ConcreteTree, concrete_tree
 
 _IMPOSSIBLE = re.compile(rb"#(?![A-Za-z_$\\\x80-\xff])|\\(?!u)|[\x00-\x08\x0e-\x1f\x7f]")
 """Characters that no token of JavaScript starts with."""

@@ -3,7 +3,7 @@
 import pytest
 
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
-from rarename.syntax.source import Lines
+from rarename.syntax.lines import Lines
 
 
 @pytest.mark.parametrize("break_", ["\n", "\r\n", "\r"])

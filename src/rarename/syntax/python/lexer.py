@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from keyword import iskeyword
 
-from rarename.syntax.unfinished.levels import NUMBER, STRING, Level
+from rarename.syntax.open_brackets import NUMBER, STRING, OpenBracket
 
 HEADERS = frozenset(
     {"async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match", "try", "while", "with"}
@@ -83,7 +83,7 @@ class Line:
     """Whether it is a header without its colon, if a block should follow."""
 
 
-class Scan:
+class Lexer:
     """A text up to the cursor: its complete logical lines, the last one, and what is open there."""
 
     def __init__(self, text: str) -> None:
@@ -92,7 +92,7 @@ class Scan:
         """The complete lines, empty ones and comments left out."""
         self.line = Line(0, 0)
         """The line of the cursor."""
-        self.stack = [Level("", "")]
+        self.stack = [OpenBracket("", "")]
         """The open levels. Tokens of the outermost are those of the current simple statement or header."""
         self.simple_start = 0
         """Where the current simple statement or header starts in the text."""
@@ -111,19 +111,19 @@ class Scan:
         return not self._has_colon and self.line.first in HEADERS and self.simple_start == self.line.start
 
     @property
-    def is_bare(self) -> bool:
+    def is_bare_name(self) -> bool:
         """Whether the statement is a name so far, or one behind a dot: `‸`, `a.b().‸`."""
         tokens = self.stack[0].tokens
         is_chain = all(token in _LINKS or (token.isidentifier() and not iskeyword(token)) for token in tokens)
         return len(self.stack) == 1 and is_chain and (not tokens or tokens[-1] == ".")
 
     @property
-    def begins_argument(self) -> bool:
+    def starts_argument(self) -> bool:
         """Whether the cursor stands where an argument of a call may begin, and with it the name of one: `f(a, ‸`."""
         return self.stack[-1].opener == "(" and self.stack[-1].last in ("", ",")
 
     @property
-    def is_behind_operand(self) -> bool:
+    def is_after_operand(self) -> bool:
         """Whether an expression stands before the cursor, so that no name can: `f(a) ‸`, `for a i‸`.
 
         Not if it stands on a line above: brackets may have been left open, a comma forgotten.
@@ -243,11 +243,11 @@ class Scan:
     def _token(self, token: str, start: int) -> None:
         level = self.stack[-1]
         if token in _CLOSERS:
-            self.stack.append(Level(token, _CLOSERS[token]))
+            self.stack.append(OpenBracket(token, _CLOSERS[token]))
         elif token in (")", "]", "}"):
             self._close(token, start)
         elif level.opener == _FIELD and token == ":" and "lambda" not in level.tokens:
-            self.stack.append(Level(_SPECIFICATION, ""))
+            self.stack.append(OpenBracket(_SPECIFICATION, ""))
         elif level.opener:
             level.add(token, start)
         elif token == ";" or (token == ":" and self._ends_header()):
@@ -281,7 +281,7 @@ class Scan:
 
     def _string(self, prefix: str, quote: str, start: int) -> None:
         if "f" in prefix or "t" in prefix:
-            self.stack.append(Level(quote, quote))
+            self.stack.append(OpenBracket(quote, quote))
             return
         match = _STRING_END[quote].match(self.text, self._position)
         assert match is not None  # it matches the empty text
@@ -313,7 +313,7 @@ class Scan:
             self._newline()
         elif part == "{" or (part == "{{" and is_format):
             self._position = match.start() + 1
-            self.stack.append(Level(_FIELD, "}"))
+            self.stack.append(OpenBracket(_FIELD, "}"))
         elif part[0] == "}" and is_format:
             self._position = match.start() + 1
             del self.stack[-2:]

@@ -6,10 +6,14 @@ A name that is declared nowhere in the text is a global, made by an assignment o
 import re
 from collections.abc import Iterable, Sequence
 
-from rarename.syntax.javascript import JAVASCRIPT
-from rarename.syntax.source import Lines
+from rarename.syntax.cursor import CompletedSource, VisibleNames
+from rarename.syntax.lines import Lines
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.mended import Mended, Scope
+
+FUNCTION_TYPES = frozenset({"FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"})
+SCOPE_TYPES = FUNCTION_TYPES | {
+    "BlockStatement", "CatchClause", "ForStatement", "ForInStatement", "ForOfStatement", "ClassBody", "StaticBlock",
+}  # fmt: skip
 
 GLOBALS = frozenset(
     """
@@ -43,7 +47,6 @@ _KEYWORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 
-_FUNCTIONS = JAVASCRIPT.function_types
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
 _MEMBERS = frozenset({"MethodDefinition", "PropertyDefinition"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
@@ -52,60 +55,60 @@ _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLAS
 _OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 
-def reserved(mended: Mended, role: Role, node: int) -> frozenset[str]:
+def keywords(source: CompletedSource, role: Role, node: int) -> frozenset[str]:
     """The words that cannot be a name in a role. A key can be any word, an attribute too, but no private name."""
-    types, parents = mended.traversal.types, mended.traversal.parents
+    types, parents = source.traversal.types, source.traversal.parents
     if types[node] == "Property" and types[parents[node]] == "MemberExpression":
-        private = set(_PRIVATE_NAME.findall(mended.text))
-        return frozenset(private - set(_PUBLIC_NAME.findall(mended.text)) if private else ())
+        private = set(_PRIVATE_NAME.findall(source.text))
+        return frozenset(private - set(_PUBLIC_NAME.findall(source.text)) if private else ())
     if role in (Role.ATTRIBUTE, Role.MODULE):
         return frozenset()
     return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
 
 
-def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
     """The names that the variable at a node can mean, if one is read or deleted, or a private name, or a closed tag.
 
     The key of `{name}` is the variable as well, and a tag may be one; what is a key only can be any name.
     """
-    types, values, parents = mended.traversal.types, mended.traversal.values, mended.traversal.parents
+    types, values, parents = source.traversal.types, source.traversal.values, source.traversal.parents
     if types[node] == _PRIVATE:
-        names = set(_PRIVATE_NAME.findall(_class_around(mended, node))) & set(values)  # one in a comment is none
-        return Scope(frozenset(names - {values[node]}), is_known=True)
-    if types[node] in _MEMBERS and f"#{values[node]}" in mended.text:
-        return _undeclared_private_names(mended, node)
-    if closed := _closed_tag(mended.traversal, node):
-        return Scope(frozenset({closed}), is_known=True)
+        names = set(_PRIVATE_NAME.findall(_class_around(source, node))) & set(values)  # one in a comment is none
+        return VisibleNames(frozenset(names - {values[node]}), is_known=True)
+    if types[node] in _MEMBERS and f"#{values[node]}" in source.text:
+        return _undeclared_private_names(source, node)
+    if closed := _closed_tag(source.traversal, node):
+        return VisibleNames(frozenset({closed}), is_known=True)
     is_deleted = types[parents[node]] == "UnaryExpression" and roles[node] == Role.WRITE
     if roles[node] == Role.READ or is_deleted:
-        return _variables(mended, roles, node)
+        return _variables(source, roles, node)
     if types[parents[node]] == "JSXOpeningElement":
-        return Scope(frozenset(name for name in _variables(mended, roles, node).own if name[0].isupper()))
+        return VisibleNames(frozenset(name for name in _variables(source, roles, node).bound if name[0].isupper()))
     is_both = node + 1 < len(types) and parents[node + 1] == node and values[node + 1] == values[node]
     if is_both and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
-        return Scope(_variables(mended, roles, node + 1).own - {values[node] or ""})
-    return Scope()
+        return VisibleNames(_variables(source, roles, node + 1).bound - {values[node] or ""})
+    return VisibleNames()
 
 
-def _undeclared_private_names(mended: Mended, node: int) -> Scope:
+def _undeclared_private_names(source: CompletedSource, node: int) -> VisibleNames:
     """The private names that a class uses and does not declare yet: one of them is expected where it declares one."""
-    text = _class_around(mended, node)
-    used = set(_USED_PRIVATE_NAME.findall(text)) & {value for value in mended.traversal.values if value}
+    text = _class_around(source, node)
+    used = set(_USED_PRIVATE_NAME.findall(text)) & {value for value in source.traversal.values if value}
     names = frozenset(used - set(_DECLARED_PRIVATE_NAME.findall(text)))
-    return Scope(names, expected=names)
+    return VisibleNames(names, unused_targets=names)
 
 
-def _class_around(mended: Mended, node: int) -> str:
+def _class_around(source: CompletedSource, node: int) -> str:
     """The text of the outermost class around a node; the whole text where there is none."""
-    types, parents = mended.traversal.types, mended.traversal.parents
+    types, parents = source.traversal.types, source.traversal.parents
     body = -1
     while node > 0:
         node = parents[node]
         body = node if types[node] == "ClassBody" else body
     if body < 0:
-        return mended.text
-    lines = Lines(mended.text.encode(), JAVASCRIPT)
-    return lines.data[lines.slice(mended.traversal.span(body))].decode()
+        return source.text
+    lines = Lines(source.text.encode(), source.language)
+    return lines.data[lines.slice(source.traversal.span(body))].decode()
 
 
 def _closed_tag(traversal: Traversal, node: int) -> str:
@@ -118,11 +121,11 @@ def _closed_tag(traversal: Traversal, node: int) -> str:
     return traversal.values[tag] or "" if traversal.parents[tag] == opening else ""
 
 
-def _variables(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
-    reader = _Reader(mended, node)
-    values = mended.traversal.values
+def _variables(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
+    reader = _Reader(source, node)
+    values = source.traversal.values
     is_late = reader.function or reader.is_export
-    names = set(mended.later.definitions | (mended.later.variables if is_late else frozenset()))
+    names = set(source.later.definitions | (source.later.variables if is_late else frozenset()))
     declared, undeclared = reader.names_of_functions() | {"arguments"}, set()
     for other, role in enumerate(roles):
         name = values[other] or ""
@@ -136,16 +139,16 @@ def _variables(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
             if reader.is_visible(other, role):
                 names.add(name)
     names |= (undeclared - declared) | reader.own_names()
-    return Scope(frozenset(names - {"", values[node] or ""}), GLOBALS | _CONSTANTS, is_known=True)
+    return VisibleNames(frozenset(names - {"", values[node] or ""}), GLOBALS | _CONSTANTS, is_known=True)
 
 
 class _Reader:
     """The place from which names are looked at."""
 
-    def __init__(self, mended: Mended, node: int) -> None:
-        self.traversal: Traversal = mended.traversal
-        self.node, self.is_whole = node, mended.is_whole
-        self.lines = Lines(mended.text.encode(), JAVASCRIPT)
+    def __init__(self, source: CompletedSource, node: int) -> None:
+        self.traversal: Traversal = source.traversal
+        self.node, self.parses_with_suffix = node, source.parses_with_suffix
+        self.lines = Lines(source.text.encode(), source.language)
         self.ancestors = {node}
         ancestor = node
         while ancestor >= 0:
@@ -227,7 +230,7 @@ class _Reader:
         if scope not in self.ancestors:
             return False
         is_deferred = is_hoisted or self.is_export or self._function_around(scope, itself=True) != self.function
-        return binding < self.node or (self.is_whole and is_deferred)
+        return binding < self.node or (self.parses_with_suffix and is_deferred)
 
     def _is_bound_before(self, binding: int) -> bool:
         """Whether a name is bound before a part of the same pattern: `{a, b = ‸, c}` can read `a` alone."""
@@ -246,7 +249,7 @@ class _Reader:
         node = self.node
         while node != owner and node > 0:
             is_value = types[node] == "PropertyDefinition" and (values[node] or node + 1 not in self.ancestors)
-            if is_value or types[node] in _FUNCTIONS or types[node] == "StaticBlock":
+            if is_value or types[node] in FUNCTION_TYPES or types[node] == "StaticBlock":
                 return False
             node = parents[node]
         return node == owner
@@ -271,7 +274,7 @@ class _Reader:
     def _function_around(self, node: int, itself: bool = False) -> int:
         """The innermost function around a node; 0, the program, when there is none."""
         node = node if itself else self.traversal.parents[node]
-        while node > 0 and self.traversal.types[node] not in _FUNCTIONS:
+        while node > 0 and self.traversal.types[node] not in FUNCTION_TYPES:
             node = self.traversal.parents[node]
         return max(node, 0)
 
@@ -279,7 +282,7 @@ class _Reader:
         """The innermost block around a node, for a `switch` all its cases; 0, the program, when there is none."""
         types, parents = self.traversal.types, self.traversal.parents
         node = parents[node]
-        while node > 0 and types[node] not in JAVASCRIPT.scope_types:
+        while node > 0 and types[node] not in SCOPE_TYPES:
             node = parents[node]
         if node > 0 and types[parents[node]] == "SwitchCase":
             node = parents[parents[node]]

@@ -7,9 +7,13 @@ import builtins
 from collections.abc import Iterator, Sequence
 from keyword import kwlist
 
-from rarename.syntax.python import PYTHON
+from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.traversal import Role, Traversal
-from rarename.syntax.unfinished.mended import Mended, Scope
+
+FUNCTION_TYPES = frozenset({"FunctionDef", "AsyncFunctionDef"})
+SCOPE_TYPES = FUNCTION_TYPES | {"Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
+OUTER_TYPES = frozenset({"defaults", "kw_defaults", "decorator_list", "returns", "bases", "type_params", "annotation"})
+HEADER_TYPES = frozenset({"arguments", "NameParam", "vararg", "kwarg"})
 
 BUILTINS = frozenset(dir(builtins)) | {"__annotations__", "__builtins__", "__cached__", "__file__", "__path__"}
 """What every module has without binding it."""
@@ -18,36 +22,34 @@ _IN_METHODS = frozenset({"__class__"})
 _CONSTANTS = frozenset({"None", "True", "False"})
 _KEYWORDS = frozenset(kwlist)
 
-_FUNCTIONS = PYTHON.function_types | {"Lambda"}
-_COMPREHENSIONS = PYTHON.scope_types - _FUNCTIONS - {"ClassDef"}
+_FUNCTIONS = FUNCTION_TYPES | {"Lambda"}
+_COMPREHENSIONS = SCOPE_TYPES - _FUNCTIONS - {"ClassDef"}
 _LOOPS = frozenset({"For", "AsyncFor", "While"})
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
-_OUTSIDE = PYTHON.outer_types | {"annotation"}
-"""The parts of a function or class that are evaluated around it, not inside."""
 _BINDING_STATEMENTS = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 _DECLARATIONS = frozenset({"Global", "Nonlocal"})
 
 
-def reserved(_mended: Mended, role: Role, _node: int) -> frozenset[str]:
+def keywords(_source: CompletedSource, role: Role, _node: int) -> frozenset[str]:
     """The words that cannot be a name in a role."""
     return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
 
 
-def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
     """The names that the variable at a node can mean, if one is read or deleted there, or declared `global`."""
-    traversal = mended.traversal
+    traversal = source.traversal
     if traversal.types[traversal.parents[node]] in _DECLARATIONS:
-        return _in_scope_of_declaration(mended, roles, node)
+        return _in_scope_of_declaration(source, roles, node)
     is_deleted = traversal.types[node] == "NameDel"
     if roles[node] != Role.READ and not is_deleted:
-        return Scope()
+        return VisibleNames()
     scopes = _scopes(traversal)
     visible = _visible_scopes(traversal, scopes, node)
     # Elsewhere any order will do: a comprehension binds behind its element, a function around may run on before.
     ordered = _running_scopes(traversal, scopes, node)
     loop_ends = _loop_ends(traversal, scopes, node)
     not_yet = _targets_of_own_statements(traversal, scopes, node)
-    names = set(mended.later.definitions | (mended.later.variables if 0 not in ordered else frozenset()))
+    names = set(source.later.definitions | (source.later.variables if 0 not in ordered else frozenset()))
     names |= _names_from_elsewhere(traversal, roles, node)
     has_star = False
     for binding in _bindings(traversal, roles):
@@ -59,22 +61,22 @@ def in_scope(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
             continue
         is_before = binding < node or binding < loop_ends
         is_defined_later = scope == 0 and _is_definition(traversal, binding)
-        if is_before or (mended.is_whole and (scope not in ordered or is_defined_later)):
+        if is_before or (source.parses_with_suffix and (scope not in ordered or is_defined_later)):
             names.add(_bound_name(traversal, binding))
     names.discard("")
     given = frozenset[str]() if is_deleted else BUILTINS | _names_of_classes(traversal, scopes, node)
-    expected = names & _unused_targets(traversal, node) if mended.is_whole else frozenset[str]()
-    return Scope(frozenset(names), given, is_known=not has_star, expected=frozenset(expected))
+    expected = names & _unused_targets(traversal, node) if source.parses_with_suffix else frozenset[str]()
+    return VisibleNames(frozenset(names), given, is_known=not has_star, unused_targets=frozenset(expected))
 
 
-def _in_scope_of_declaration(mended: Mended, roles: Sequence[Role], node: int) -> Scope:
+def _in_scope_of_declaration(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
     """The names that `global` or `nonlocal` can declare: those of the module, or of the functions around."""
-    traversal = mended.traversal
+    traversal = source.traversal
     statement = traversal.parents[node]
     scopes = _scopes(traversal)
     if traversal.types[statement] == "Global":
         visible = [0]
-        names = set(mended.later.definitions | mended.later.variables)
+        names = set(source.later.definitions | source.later.variables)
     else:
         visible = [scope for scope in _visible_scopes(traversal, scopes, node)[1:] if scope]
         names = set()
@@ -83,7 +85,7 @@ def _in_scope_of_declaration(mended: Mended, roles: Sequence[Role], node: int) -
         if traversal.parents[binding] != statement and _scope_of_binding(traversal, scopes, binding) in visible:
             names.add(_bound_name(traversal, binding))
             has_star = has_star or _is_star(traversal, binding)
-    return Scope(frozenset(names - {""}), is_known=not has_star)
+    return VisibleNames(frozenset(names - {""}), is_known=not has_star)
 
 
 def _bindings(traversal: Traversal, roles: Sequence[Role]) -> Iterator[int]:
@@ -167,7 +169,7 @@ def _scopes(traversal: Traversal) -> list[int]:
     A function stands in the scope around it, its parameters and body in its own.
     """
     types, parents = traversal.types, traversal.parents
-    scope_types, outside = PYTHON.scope_types, _OUTSIDE
+    scope_types, outside = SCOPE_TYPES, OUTER_TYPES
     scopes = [0] * len(types)
     for node in range(1, len(types)):
         parent = parents[node]
@@ -264,7 +266,7 @@ def _targets_of_own_statements(traversal: Traversal, scopes: Sequence[int], node
             is_filter = types[ancestor] == "comprehension" and _position(parents, ancestor, child) > 1
             if not is_filter:
                 found.update(range(ancestor + 1, child))
-        elif types[ancestor] in PYTHON.function_types and types[child] in _OUTSIDE | {"arguments"}:
+        elif types[ancestor] in FUNCTION_TYPES and types[child] in OUTER_TYPES | {"arguments"}:
             if scopes[node] != ancestor:
                 found.add(ancestor)
         elif types[ancestor] == "ClassDef" and scopes[node] in (ancestor, scopes[ancestor]):

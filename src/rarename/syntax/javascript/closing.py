@@ -1,13 +1,47 @@
 """How a statement that stops short may end: what each open level lacks, and whether the whole parses then."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from rarename.errors import ParseError
-from rarename.syntax.javascript.source import ERROR_KIND, concrete_tree
-from rarename.syntax.unfinished.javascript.levels import CLASS, OBJECT, STATEMENTS, SWITCH, Open, statement_start
-from rarename.syntax.unfinished.mended import num_tries
+from rarename.syntax.cursor import num_attempts
+from rarename.syntax.javascript.cst import ERROR_KIND, concrete_tree
+from rarename.syntax.open_brackets import OpenBracket
+
+BLOCK, SWITCH, CLASS, OBJECT, SPECIFIERS, EXPRESSION = "block", "switch", "class", "object", "specifiers", "expression"
+"""What a brace can hold. An expression stands in the braces of JSX and of a template."""
+TAG, CHILDREN, CLOSING_TAG, TEMPLATE = "tag", "children", "closing tag", "template"
+"""The levels that are no bracket."""
+MEMBER = "member"
+"""The token for a name behind a dot, which may be spelled like a keyword."""
+STATEMENTS = frozenset({BLOCK, SWITCH})
+"""The levels that hold statements."""
+
+
+@dataclass(slots=True)
+class JsBracket(OpenBracket):
+    """A level, and what it is."""
+
+    kind: str = ""
+    name: str = ""
+    """The name of an element of JSX."""
+    is_done: bool = False
+    """Whether the last token ended a statement, unless an `else` or the like follows."""
+    start: int = 0
+    """Where its content starts in the text."""
+    is_group: bool = False
+    """Whether it is a bracket where an operand may stand: it groups, or holds the parameters of an arrow function."""
+    has_default: bool = False
+    """Whether an element before the current one was `name = …`: then braces hold no literal but a pattern."""
+
+
+def statement_start(stack: Sequence[JsBracket], depth: int, end: int) -> int:
+    """Where the current statement of a level starts: at its first token, or at the bracket that it starts with."""
+    if stack[depth].starts:
+        return stack[depth].starts[0]
+    return stack[depth + 1].start - len(stack[depth + 1].opener) if depth + 1 < len(stack) else end
+
 
 _MOST_ENDINGS = 4
 """Ways to close one statement above the cursor that are tried."""
@@ -15,7 +49,7 @@ _MOST_LEFT_OUT = 3
 """Tokens at the end of such a statement that may be left out: the dot of `a.`, the operator of `a +`."""
 
 
-def parses(level: Open | None, text: str) -> bool:
+def parses(level: JsBracket | None, text: str) -> bool:
     """Whether the text of one statement, or of several, parses where it stands."""
     if level is None:
         around = ("0, ", "")
@@ -36,7 +70,7 @@ def parses(level: Open | None, text: str) -> bool:
     return not tree.errors and all(kind != ERROR_KIND for kind in tree.kinds)
 
 
-def completed(text: str, stack: Sequence[Open], depth: int, lacks_operand: bool) -> str | None:
+def completed(text: str, stack: Sequence[JsBracket], depth: int, lacks_operand: bool) -> str | None:
     """The statement of a level, made complete where the text ends; None if no way is found.
 
     Its last tokens may be left out, the operator that lacks an operand always: `f(a, b +` becomes `f(a, b )`. The
@@ -48,13 +82,13 @@ def completed(text: str, stack: Sequence[Open], depth: int, lacks_operand: bool)
     for num_kept in range(most, least - 1, -1):
         kept = text[start : (*innermost.starts, len(text))[num_kept]]
         levels = [*stack[:-1], replace(innermost, tokens=innermost.tokens[:num_kept])]
-        for ending in islice(closings(levels, depth, 0, ""), num_tries(len(kept), _MOST_ENDINGS)):
+        for ending in islice(closings(levels, depth, 0, ""), num_attempts(len(kept), _MOST_ENDINGS)):
             if parses(levels[depth], kept + ending):
                 return kept + ending
     return None
 
 
-def closings(stack: Sequence[Open], outermost: int, first: int, name: str) -> Iterator[str]:
+def closings(stack: Sequence[JsBracket], outermost: int, first: int, name: str) -> Iterator[str]:
     """The ends of all levels from the innermost up to one, in all ways that may be meant.
 
     The name stands at the cursor; it is empty where a statement ends without one.
@@ -67,19 +101,19 @@ def closings(stack: Sequence[Open], outermost: int, first: int, name: str) -> It
     return ("".join(reversed(chosen)) for chosen in product(*reversed(options)))
 
 
-def closer_of(stack: Sequence[Open], depth: int) -> str:
+def closer_of(stack: Sequence[JsBracket], depth: int) -> str:
     """What closes a level, with the rest of the arrow function if it holds parameters that cannot be anything else."""
     level = stack[depth]
     is_arrow = level.is_group and (level.tokens[:1] == ["..."] or _is_arrow_pattern(stack, depth))
     return level.closer + " => 0" if is_arrow else level.closer
 
 
-def _is_arrow_pattern(stack: Sequence[Open], depth: int) -> bool:
+def _is_arrow_pattern(stack: Sequence[JsBracket], depth: int) -> bool:
     """Whether a group ends in a pattern, and is not itself the statement, as in `({a = 1} = b)`."""
     return _holds_pattern(stack, depth) and bool(stack[depth - 1].tokens or stack[depth - 1].kind not in STATEMENTS)
 
 
-def _holds_pattern(stack: Sequence[Open], depth: int) -> bool:
+def _holds_pattern(stack: Sequence[JsBracket], depth: int) -> bool:
     """Whether the brackets that are open inside of a level are a pattern: `{a = b` is no literal."""
     for inner in range(depth + 1, len(stack)):
         level = stack[inner]
@@ -95,7 +129,7 @@ _WRAPPING_OPERATORS = frozenset({"!", "+", "-", "~", "void"})
 _MODIFIERS = frozenset({"get", "set", "async", "static", "*"})
 
 
-def missing(stack: Sequence[Open], depth: int, inner: str, first: int = 0) -> Sequence[str]:
+def missing(stack: Sequence[JsBracket], depth: int, inner: str, first: int = 0) -> Sequence[str]:
     """What a level lacks behind its last token, before it can be closed: the likeliest first."""
     level = stack[depth]
     tokens = [*level.tokens[first:], inner] if inner else level.tokens[first:]
@@ -146,7 +180,7 @@ def _is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
     return False
 
 
-def _is_wrapped_function(tokens: Sequence[str], inner: Sequence[Open]) -> bool:
+def _is_wrapped_function(tokens: Sequence[str], inner: Sequence[JsBracket]) -> bool:
     """Whether a statement is `(function () {…})` or `!function () {…}`: nobody writes that but to call it at once."""
     if tokens[0] in _WRAPPING_OPERATORS and tokens[1:2] == ["function"]:
         return tokens[-1] == "{}"

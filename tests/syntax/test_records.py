@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rarename.errors import RecordError
-from rarename.syntax.record import JS150, PY150, read_record, write_record
+from rarename.syntax.records import JS150, PY150, read_record, write_record
 from rarename.syntax.traversal import NumberValue, Traversal
 
 PYTHON_LINE = (

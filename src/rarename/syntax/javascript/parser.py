@@ -3,9 +3,9 @@
 import codecs
 
 from rarename.errors import ParseError
-from rarename.syntax.javascript.mending import mended
-from rarename.syntax.javascript.nodes import abstract_tree
-from rarename.syntax.javascript.source import ERROR_KIND, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.cst import ERROR_KIND, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.error_recovery import mended
+from rarename.syntax.javascript.to_estree import abstract_tree
 from rarename.syntax.traversal import Traversal
 
 _LONGEST_DETAIL = 40

@@ -2,8 +2,8 @@
 
 import re
 
+from rarename.syntax.cursor import ModuleName, SplitSource
 from rarename.syntax.traversal import Traversal
-from rarename.syntax.unfinished.mended import Module, Place
 
 _RELATIVE = re.compile(r"\bfrom[ \t]+(?P<dots>\.[ \t.]*)[\w.]*\Z")
 _STATEMENT = re.compile(
@@ -16,13 +16,13 @@ _IMPORT, _ALIAS, _FROM = "Import", "alias", "ImportFrom"
 """The types of the nodes that name modules: `import a.b` is an Import with an alias, `from a.b import c` the last."""
 
 
-def module_at(traversal: Traversal, node: int, place: Place) -> Module | None:
+def module_at(traversal: Traversal, node: int, split: SplitSource) -> ModuleName | None:
     """The module that a node names, if it names one."""
-    prefix = (traversal.values[node] or "").partition(place.name)[0]
+    prefix = (traversal.values[node] or "").partition(split.dummy)[0]
     if traversal.types[node] == _FROM:
-        return Module(prefix, relative_modules(place.before, place.after))
+        return ModuleName(prefix, relative_modules(split.before, split.after))
     is_imported = traversal.types[node] == _ALIAS and traversal.types[traversal.parents[node]] == _IMPORT
-    return Module(prefix) if is_imported else None
+    return ModuleName(prefix) if is_imported else None
 
 
 def relative_modules(before: str, after: str) -> frozenset[str] | None:
