@@ -15,14 +15,7 @@ from rarename.syntax.python.incomplete import STATEMENT_END, complete_prefix, la
 from rarename.syntax.python.lexer import Lexer
 from rarename.syntax.python.parser import encoding, parse
 from rarename.syntax.python.roles import roles
-from rarename.syntax.python.scope import (
-    FUNCTION_TYPES,
-    HEADER_TYPES,
-    OUTER_TYPES,
-    SCOPE_TYPES,
-    keywords,
-    visible_names,
-)
+from rarename.syntax.python.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
 
 PYTHON = Language(
     name="python",
@@ -34,8 +27,10 @@ PYTHON = Language(
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassDef"}),
-    outer_types=OUTER_TYPES,
-    header_types=HEADER_TYPES,
+    outer_types=frozenset(
+        {"defaults", "kw_defaults", "decorator_list", "returns", "bases", "type_params", "annotation"}
+    ),
+    header_types=frozenset({"arguments", "NameParam", "vararg", "kwarg"}),
     iterating_types=frozenset({"comprehension"}),
     unswappable_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",
