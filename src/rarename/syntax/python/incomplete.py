@@ -1,8 +1,9 @@
 """Unfinished Python, completed into text that `ast` accepts, with as much of the original as possible.
 
-The statement at the cursor is closed: brackets, strings, a missing `else` or `in`, the body of a header. The lines above
-get a new indentation, one column for each block, so that an empty block, a `try` without `except` or an odd indentation
-does no harm. Lines that still do not parse, such as the print statements of Python 2, are simplified or left out.
+The statement at the cursor is closed: brackets, strings, a missing `else` or `in`, the body of a header. The lines
+above get a new indentation, one column for each block, so that an empty block, a `try` without `except` or an odd
+indentation does no harm. Lines that still do not parse, such as the print statements of Python 2, are simplified or
+left out.
 """
 
 import re
@@ -17,16 +18,13 @@ from rarename.syntax.language import Language
 from rarename.syntax.open_brackets import OpenBracket
 from rarename.syntax.python.lexer import Lexer, Line
 from rarename.syntax.python.parser import parse_ast
-from rarename.syntax.traversal import Role, Traversal
+from rarename.syntax.python.scope import FUNCTION_TYPES
+from rarename.syntax.traversal import Traversal
 
-_MAX_ENDINGS = 12
-"""Attempts to close the statement at the cursor."""
-_MAX_TAILS = 24
-"""Attempts to find the longest part of a broken statement that is an expression."""
-_MAX_TAIL_ENDINGS = 4
-"""Attempts to close each of these parts."""
-_MAX_REMOVED_LINES = 8
-"""Lines that are removed one by one because the parser reports an error in them."""
+_MAX_ENDINGS = 12  # attempts to close the statement at the cursor
+_MAX_TAILS = 24  # attempts to find the longest part of a broken statement that is an expression
+_MAX_TAIL_ENDINGS = 4  # attempts to close each of these parts
+_MAX_REMOVED_LINES = 8  # lines removed one by one because the parser reports an error in them
 
 STATEMENT_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
 _TOP_LEVEL_STATEMENTS = (
@@ -34,6 +32,7 @@ _TOP_LEVEL_STATEMENTS = (
     re.compile(r"^(?:async|class|def|from|import|@)\b", re.MULTILINE),
 )
 """The start of a statement of the module: any statement, or only those that are certain."""
+_DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef"}
 
 
 def later_bindings(rest: str, language: Language) -> LaterBindings:
@@ -44,20 +43,15 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
             traversal = language.parse(rest[start.start() :], False)
         except ParseError:
             continue
-        return _top_level_bindings(traversal, language.roles(traversal))
+        definitions, variables = set[str](), set[str]()
+        for value, type_, parent in zip(traversal.values, traversal.types, traversal.parents, strict=True):
+            is_top_level, name = 0 in (parent, traversal.parents[parent]), (value or "").partition(".")[0]
+            if (parent == 0 and type_ in _DEFINITION_TYPES) or (type_ == "alias" and is_top_level):
+                definitions.add(name)
+            elif (type_ == "NameStore" and is_top_level) or traversal.types[parent] == "Global":
+                variables.add(name)
+        return LaterBindings(frozenset(definitions), frozenset(variables))
     return LaterBindings()
-
-
-def _top_level_bindings(traversal: Traversal, roles: Sequence[Role]) -> LaterBindings:
-    definitions, variables = set[str](), set[str]()
-    for node, (type_, parent) in enumerate(zip(traversal.types, traversal.parents, strict=True)):
-        is_top_level = 0 in (parent, traversal.parents[parent])
-        name = (traversal.values[node] or "").partition(".")[0]
-        if (parent == 0 and roles[node] in (Role.FUNCTION, Role.CLASS)) or (type_ == "alias" and is_top_level):
-            definitions.add(name)
-        elif (type_ == "NameStore" and is_top_level) or traversal.types[parent] == "Global":
-            variables.add(name)
-    return LaterBindings(frozenset(definitions), frozenset(variables))
 
 
 @dataclass(frozen=True)
@@ -85,13 +79,11 @@ def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, 
         if not 0 <= origin < len(lines):
             break
         del lines[origin]
-    enclosing = [i for i, line in enumerate(lines) if line.opens_block and line.indent < lexer.line.indent]
+    enclosing = [index for index, line in enumerate(lines) if line.opens_block and line.indent < lexer.line.indent]
     for kept in (lines[enclosing[-1] :] if enclosing else [], []):
-        layout = _Layout(kept, lexer.line, statement, dummy)
-        try:
-            return layout.text, language.parse(layout.text, False)
-        except ParseError:
-            continue
+        text = _Layout(kept, lexer.line, statement, dummy).text
+        if _is_valid(text):
+            return text, language.parse(text, False)
     return dummy, language.parse(dummy, False)
 
 

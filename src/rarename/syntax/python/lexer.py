@@ -52,22 +52,14 @@ _FIELD, _FORMAT = "{field", ":format"
 class Line:
     """A logical line; it may extend over many lines of the text."""
 
-    start: int
-    """The offset of its first token."""
-    indent: int
-    """Its indentation in columns."""
-    first: str = ""
-    """Its first token."""
-    text: str = ""
-    """Its text, with the closing brackets and the colon that it lacks."""
-    opens_block: bool = False
-    """Whether it ends with the colon of a header."""
-    is_broken: bool = False
-    """Whether a bracket or string was left open in it."""
-    has_deeper_lines: bool = False
-    """Whether it contains a line of the text with a deeper indentation."""
-    may_lack_colon: bool = False
-    """Whether it is a header without its colon, provided that a block follows."""
+    start: int  # the offset of its first token
+    indent: int  # in columns
+    first: str = ""  # its first token
+    text: str = ""  # with the closing brackets and the colon that it lacks
+    opens_block: bool = False  # it ends with the colon of a header
+    is_broken: bool = False  # a bracket or string was left open in it
+    has_deeper_lines: bool = False  # it contains a line of the text with a deeper indentation
+    may_lack_colon: bool = False  # it is a header without its colon, provided that a block follows
 
 
 class Lexer:
@@ -153,7 +145,7 @@ class Lexer:
                 self._add(match[0], start)
             else:
                 self.stack[-1].add(STRING, start)
-                if kind in ("triple", "single"):  # its end did not match; a final backslash is part of it
+                if kind in ("triple", "single"):  # the end of the string did not match
                     self.line.is_broken = True
                     if self.text[self._position :] in ("", "\\"):
                         self.enclosing = "a string"
@@ -231,11 +223,9 @@ class Lexer:
         if token in _CLOSERS:
             self.stack.append(OpenBracket(token, _CLOSERS[token]))
         elif token in _CLOSERS.values():
-            if bracket.closer != token or len(self.stack) == 1:
+            if bracket.closer != token:
                 self.line.is_broken = True
-                return
-            self.stack.pop()
-            if bracket.opener != _FIELD:
+            elif self.stack.pop().opener != _FIELD:
                 self.stack[-1].add(bracket.opener + token, start)
         elif bracket.opener == _FIELD and token == ":" and "lambda" not in bracket.tokens:
             self.stack.append(OpenBracket(_FORMAT, ""))
@@ -267,10 +257,8 @@ class Lexer:
         part, self._position = match[0], match.end()
         is_format = self.stack[-1].opener == _FORMAT
         if part == quote:
-            while self.stack[-1].opener != quote:  # a field was left open
+            while self.stack.pop().opener != quote:  # a field was left open
                 self.line.is_broken = True
-                self.stack.pop()
-            self.stack.pop()
             self.stack[-1].add(STRING, match.start())
         elif part == "\n":
             self._end_text_line()
