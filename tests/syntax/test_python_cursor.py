@@ -35,6 +35,8 @@ CASES = {
     "x: ‸": "AnnAssign NameStore:x annotation > NameLoad",
     "x = *‸": "Assign NameStore:x StarredLoad > NameLoad",
     "if ‸": "Module If > NameLoad",
+    "if a, ‸": "Module Expr TupleLoad NameLoad:a > NameLoad",
+    "if a if ‸": "Module If IfExp > NameLoad",
     "if a: ‸": "body Expr Call > NameLoad",
     "if a: b; ‸": "Expr NameLoad:b Expr Call > NameLoad",
     "if a:\n‸": "If NameLoad:a body Pass Expr Call > NameLoad",

@@ -173,7 +173,8 @@ def _closings(stack: Sequence[OpenBracket], dummy: str) -> Iterator[str]:
 def _missing(bracket: OpenBracket, inner: str, is_innermost: bool) -> Sequence[str]:
     """What may be missing after the last token in a bracket, before the bracket can be closed."""
     tokens = [*bracket.tokens, inner]
-    pending = _pending(tokens if bracket.opener else tokens[_header_length(tokens) :])
+    is_conditional = not bracket.opener and tokens[0] in ("if", "case") and "if" in tokens  # `if a`, `case a if b`
+    pending = _pending(tokens[tokens.index("if") + 1 :] if is_conditional else tokens)
     element_start = max((index + 1 for index, token in enumerate(bracket.tokens) if token == ","), default=0)
     earlier, element = tokens[:element_start], tokens[element_start:]
     if bracket.opener == "{":
@@ -186,13 +187,6 @@ def _missing(bracket: OpenBracket, inner: str, is_innermost: bool) -> Sequence[s
     if element[0] == "*" and bracket.opener != "[":
         return [pending, pending + ","]
     return [pending, " else 0"] if "if" in tokens and not pending else [pending]
-
-
-def _header_length(tokens: Sequence[str]) -> int:
-    """The number of tokens before the expression of `if a`, `while a` or `case a if b`."""
-    if tokens[0] == "case" and "if" in tokens:
-        return tokens.index("if") + 1
-    return int(tokens[0] in ("if", "elif", "while"))
 
 
 def _pending(tokens: Sequence[str]) -> str:
@@ -252,17 +246,13 @@ def _parameters(text: str) -> str:
     return ", ".join(dict.fromkeys(name for name in names if name and not iskeyword(name)))
 
 
-_NEXT_CLAUSES = {
-    "if": {"elif", "else"},
-    "elif": {"elif", "else"},
-    "for": {"else"},
-    "while": {"else"},
-    "try": {"except", "finally"},
-    "except": {"except", "else", "finally"},
-    "else": {"finally"},
-    "async": {"else"},
+_CLAUSE_HEADS = {
+    "elif": {"if", "elif"},
+    "else": {"if", "elif", "for", "while", "except", "async"},
+    "except": {"try", "except"},
+    "finally": {"try", "except", "else"},
 }
-_CLAUSES = frozenset({"elif", "else", "except", "finally"})
+"""The clauses of compound statements, and the headers that may precede each."""
 
 
 class _Layout:
@@ -295,9 +285,9 @@ class _Layout:
             self.rows[-1] += " pass"
         while line.indent < self._indents[-1] and len(self._indents) > 1:
             self._close_block()
-        if line.first not in _CLAUSES:
+        if line.first not in _CLAUSE_HEADS:
             self._end_try()
-        elif line.first not in _NEXT_CLAUSES.get(self._heads[-1], ()):
+        elif self._heads[-1] not in _CLAUSE_HEADS[line.first]:
             text = "if 0:" if line.opens_block else orphan
         self._heads[-1] = line.first
         self._expects_body = line.opens_block

@@ -5,8 +5,6 @@ import gc
 import io
 import re
 import tokenize
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from rarename.errors import ParseError
 from rarename.syntax.language import silenced_warnings
@@ -33,17 +31,10 @@ def parse(text: str, tolerant: bool = False) -> Traversal:
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    with _paused_gc():
-        return walk(parse_ast(text), Source(text))
-
-
-@contextmanager
-def _paused_gc() -> Iterator[None]:
-    """Parsing makes no cycles: the garbage collector would traverse the growing tree for nothing."""
     was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # parsing makes no cycles: the collector would traverse the growing tree for nothing
     try:
-        yield
+        return walk(parse_ast(text), Source(text))
     finally:
         if was_enabled:
             gc.enable()

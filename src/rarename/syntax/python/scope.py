@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from keyword import kwlist
+from typing import NamedTuple
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.scope import scopes_of
@@ -46,6 +47,14 @@ def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> 
     return VisibleNames()
 
 
+class _Binding(NamedTuple):
+    """A node that binds a name in a scope; the name is `*` for a star import."""
+
+    node: int
+    name: str
+    scope: int
+
+
 class _Resolver:
     """The scopes around one node, and all bindings of the tree."""
 
@@ -58,87 +67,73 @@ class _Resolver:
         """The scopes around the node, innermost first; the module is the last."""
         while self.enclosing[-1]:
             self.enclosing.append(self.scopes[self.enclosing[-1]])
-        self.bindings = {
-            binding: self._bound_name(binding)
-            for binding, role in enumerate(roles)
-            if role in _BINDING_ROLES and self.types[binding] != "ImportFrom"
-        }
-        """The nodes that bind or delete a name, and the name; empty for `*`."""
+        self.bindings = [
+            _Binding(each, self._bound_name(each), self._binding_scope(each))
+            for each, role in enumerate(roles)
+            if role in _BINDING_ROLES and self.types[each] not in ("NameDel", "ImportFrom")
+        ]
 
     def readable_names(self) -> VisibleNames:
         """The names that can be read or deleted at the node."""
         ordered, is_final = self._ordered_scopes(), self.source.parses_with_suffix
         visible = {self.enclosing[0], *(scope for scope in self.enclosing if self.types[scope] != "ClassDef")}
         not_yet_bound, loop_end = self._not_yet_bound(), self._loop_end()
-        names = set(self.source.later.definitions) | self._names_from_elsewhere()
+        names = self._names_from_elsewhere() | self.source.later.definitions
         if 0 not in ordered:
             names |= self.source.later.variables
-        for binding, name in self.bindings.items():
-            scope = self._binding_scope(binding)
-            if binding == self.node or binding in not_yet_bound or scope not in visible or self._is_deletion(binding):
-                continue
-            is_before = binding < self.node or binding < loop_end
-            is_available_later = scope not in ordered or (scope == 0 and self._is_definition(binding))
-            if is_before or (is_final and is_available_later):
+        for node, name, scope in self.bindings:
+            is_before = node < self.node or node < loop_end
+            is_available_later = scope not in ordered or (scope == 0 and self._is_definition(node))
+            if scope in visible and node not in not_yet_bound and (is_before or (is_final and is_available_later)):
                 names.add(name)
-        names.discard("")
+        names -= {"", "*"}
+        is_deleted = self.types[self.node] == "NameDel"
         return VisibleNames(
             bound=frozenset(names),
-            builtins=frozenset() if self._is_deletion(self.node) else _BUILTINS | self._implicit_names(),
-            is_known=not any(map(self._is_star, self.bindings)),
+            builtins=frozenset() if is_deleted else _BUILTINS | self._implicit_names(),
+            is_known=all(binding.name != "*" for binding in self.bindings),
             unused_targets=frozenset(names & self._unused_targets()) if is_final else frozenset(),
         )
 
     def declarable_names(self) -> VisibleNames:
         """The names that `global` or `nonlocal` can declare: those of the module, or of the functions around."""
         statement, names = self.parents[self.node], set[str]()
+        visible = {scope for scope in self.enclosing[1:] if scope and self.types[scope] != "ClassDef"}
         if self.types[statement] == "Global":
             visible = {0}
             names |= self.source.later.definitions | self.source.later.variables
-        else:
-            visible = {scope for scope in self.enclosing[1:] if scope and self.types[scope] != "ClassDef"}
-        bindings = [
-            binding
-            for binding in self.bindings
-            if self.parents[binding] != statement
-            and self._binding_scope(binding) in visible
-            and not self._is_deletion(binding)
-        ]
-        names |= {self.bindings[binding] for binding in bindings}
-        return VisibleNames(frozenset(names - {""}), is_known=not any(map(self._is_star, bindings)))
+        names |= {name for node, name, scope in self.bindings if scope in visible and self.parents[node] != statement}
+        return VisibleNames(frozenset(names - {"", "*"}), is_known="*" not in names)
 
     # -- bindings -------------------------------------------------------------------------------------------
 
-    def _bound_name(self, binding: int) -> str:
+    def _bound_name(self, node: int) -> str:
         """`import a.b` binds `a`, `import a.b as c` only `c`."""
-        name = self.values[binding] or ""
-        if self.types[binding] != "alias":
+        name = self.values[node] or ""
+        if self.types[node] != "alias":
             return name
-        has_asname = binding + 1 < len(self.parents) and self.parents[binding + 1] == binding
-        return "" if has_asname or name == "*" else name.partition(".")[0]
+        has_asname = node + 1 < len(self.parents) and self.parents[node + 1] == node
+        return "" if has_asname else name.partition(".")[0]
 
-    def _binding_scope(self, binding: int) -> int:
+    def _binding_scope(self, node: int) -> int:
         """`global` binds in the module, `:=` in the scope around a comprehension."""
-        scope, parent_type = self.scopes[binding], self.types[self.parents[binding]]
+        scope, parent_type = self.scopes[node], self.types[self.parents[node]]
         while parent_type == "NamedExpr" and self.types[scope] in COMPREHENSION_TYPES:
             scope = self.scopes[scope]
         return 0 if parent_type == "Global" else scope
 
-    def _is_star(self, binding: int) -> bool:
-        return self.types[binding] == "alias" and self.values[binding] == "*"
-
-    def _is_deletion(self, binding: int) -> bool:
-        return self.types[binding] == "NameDel"
-
-    def _is_definition(self, binding: int) -> bool:
-        return self.types[binding] in _DEFINITION_TYPES or self.types[self.parents[binding]] == "alias"
+    def _is_definition(self, node: int) -> bool:
+        return self.types[node] in _DEFINITION_TYPES or self.types[self.parents[node]] == "alias"
 
     def _names_from_elsewhere(self) -> set[str]:
         """The names that are read but bound nowhere: another module, or whoever runs the text, has bound them."""
-        read = {
-            self.values[node] or "" for node, role in enumerate(self.roles) if role == Role.READ and node != self.node
-        }
-        return read.difference(self.bindings.values())
+        read, bound = set[str](), {binding.name for binding in self.bindings}
+        for node, type_ in enumerate(self.types):
+            if self.roles[node] == Role.READ and node != self.node:
+                read.add(self.values[node] or "")
+            elif type_ == "NameDel":
+                bound.add(self.values[node] or "")
+        return read - bound
 
     def _implicit_names(self) -> frozenset[str]:
         """The names that the body of a class, and the functions in it, have without a binding."""
