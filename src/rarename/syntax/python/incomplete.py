@@ -65,7 +65,7 @@ class _Statement:
 
 def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, Traversal]:
     """The text before the cursor, completed, and its tree."""
-    statement = _closed_statement(lexer, dummy) or _closed_tail(lexer, dummy)
+    statement = _closed_statement(lexer, dummy)
     lines = lexer.lines
     for attempt in range(_MAX_REMOVED_LINES + 1):
         layout = _Layout(lines, lexer.line, statement, dummy)
@@ -90,36 +90,30 @@ def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, 
 # -- the statement at the cursor ----------------------------------------------------------------------------
 
 
-def _closed_statement(lexer: Lexer, dummy: str) -> _Statement | None:
-    """The statement with a suffix that makes it complete; None if no suffix does."""
-    text = lexer.text[lexer.line.start :]
-    for suffix in islice(_suffixes(lexer, dummy), num_attempts(len(text), _MAX_ENDINGS)):
-        statement = replace(suffix, text=f"{text}{dummy}{suffix.text}")
-        if _parses(statement, lexer.line.first):
-            return statement
-    return None
-
-
-def _closed_tail(lexer: Lexer, dummy: str) -> _Statement:
-    """The longest end of a statement that is an expression."""
-    head = lexer.text[lexer.line.start : lexer.statement_start] if not lexer.is_in_header else ""
-    starts = [
-        (depth, index)
-        for depth, bracket in enumerate(lexer.stack)
-        for index in range(int(depth == 0), len(bracket.tokens))
-    ]
-    for depth, index in starts[-_MAX_TAILS:]:
-        bracket = lexer.stack[depth]
-        stack = [OpenBracket("", "", bracket.tokens[index:]), *lexer.stack[depth + 1 :]]
-        tail = lexer.text[bracket.starts[index] :]
-        if len(tail) > MAX_TAIL_CHARS:
-            continue
-        for closing in islice(_closings(stack, dummy), _MAX_TAIL_ENDINGS):
-            statement = _Statement(f"{head}{tail}{dummy}{closing}")
-            if _parses(statement, lexer.line.first if head else ""):
+def _closed_statement(lexer: Lexer, dummy: str) -> _Statement:
+    """The statement with a suffix that makes it complete, or the longest end of it that is an expression."""
+    for prefix, suffixes, first in _closable_prefixes(lexer, dummy):
+        for suffix in suffixes:
+            statement = replace(suffix, text=f"{prefix}{dummy}{suffix.text}")
+            if _parses(statement, first):
                 return statement
-    statement = _Statement(head + dummy)
-    return statement if _parses(statement, lexer.line.first) else _Statement(dummy)
+    return _Statement(dummy)
+
+
+def _closable_prefixes(lexer: Lexer, dummy: str) -> Iterator[tuple[str, Iterator[_Statement], str]]:
+    """Texts before the cursor that may be closed, the suffixes to try for each, and its first token."""
+    first, whole = lexer.line.first, lexer.text[lexer.line.start :]
+    yield whole, islice(_suffixes(lexer, dummy), num_attempts(len(whole), _MAX_ENDINGS)), first
+    head = lexer.text[lexer.line.start : lexer.statement_start] if not lexer.is_in_header else ""
+    tokens = [(depth, index) for depth, bracket in enumerate(lexer.stack) for index in range(len(bracket.tokens))]
+    for depth, index in tokens[int(bool(lexer.stack[0].tokens)) :][-_MAX_TAILS:]:
+        bracket = lexer.stack[depth]
+        tail = lexer.text[bracket.starts[index] :]
+        if len(tail) <= MAX_TAIL_CHARS:
+            stack = [OpenBracket("", "", bracket.tokens[index:]), *lexer.stack[depth + 1 :]]
+            closings = islice(_closings(stack, dummy), _MAX_TAIL_ENDINGS)
+            yield head + tail, map(_Statement, closings), first if head else ""
+    yield head, iter([_Statement("")]), first
 
 
 _CONTEXTS = {"elif": "if 0: pass\n", "else": "if 0: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
