@@ -105,8 +105,12 @@ def _closable_prefixes(lexer: Lexer, dummy: str) -> Iterator[tuple[str, Iterator
     first, whole = lexer.line.first, lexer.text[lexer.line.start :]
     yield whole, islice(_suffixes(lexer, dummy), num_attempts(len(whole), _MAX_ENDINGS)), first
     head = lexer.text[lexer.line.start : lexer.statement_start] if not lexer.is_in_header else ""
-    tokens = [(depth, index) for depth, bracket in enumerate(lexer.stack) for index in range(len(bracket.tokens))]
-    for depth, index in tokens[int(bool(lexer.stack[0].tokens)) :][-_MAX_TAILS:]:
+    starts = [
+        (depth, index)
+        for depth, bracket in enumerate(lexer.stack)
+        for index in range(int(depth == 0), len(bracket.tokens))  # the first token starts the whole statement
+    ]
+    for depth, index in starts[-_MAX_TAILS:]:
         bracket = lexer.stack[depth]
         tail = lexer.text[bracket.starts[index] :]
         if len(tail) <= MAX_TAIL_CHARS:
