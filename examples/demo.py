@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
 
     say(
         "Variable misuse: the comparison of the paper with two tiny models. Both learn to find wrong variables and to\n"
-        f"repair them. All but {VOCABULARY_SIZE} names are rare: they become placeholders in one model, UNK in the other:"
+        f"repair them. All but {VOCABULARY_SIZE} names are rare: placeholders for one model, UNK for the other:"
     )
     compare(corpus, folder / "runs")
 
