@@ -264,7 +264,7 @@ def test_a_text_is_written_in_its_own_encoding(tmp_path, capfdbinary, name, sour
     ("file", "reader", "shown"), [(sys.modules["ast"].__file__, "head -1", "Module  1:1\n"), ("", "true", "")]
 )
 def test_a_closed_pipe_is_no_error(figure, file, reader, shown):
-    command = f"({sys.executable} -m rarename parse {file or figure}; echo $? >&2) | {reader}"
+    command = f"(env -u PYTHONUNBUFFERED {sys.executable} -m rarename parse {file or figure}; echo $? >&2) | {reader}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (shown, "0\n")
 
