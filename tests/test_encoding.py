@@ -100,7 +100,10 @@ def test_saved_and_loaded(tmp_path):
             '{"format": "rarename-encoding", "version": 99}',
             "is in format rarename-encoding version 99; this rarename reads rarename-encoding version 2",
         ),
-        ('{"format": "rarename-encoding", "version": 2}', r"is damaged: KeyError\('values'\)"),
+        (
+            '{"format": "rarename-encoding", "version": 2}',
+            r"is not an encoding written by rarename: KeyError\('values'\)",
+        ),
     ],
 )
 def test_another_file_is_refused(tmp_path, text, message):
