@@ -394,7 +394,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
     assert err == (
         "empty: skipped: no files to check: none ends in .py, .pyw\n"
-        "rarename check: there was no file that could be checked\n"
+        "rarename check: no file could be checked\n"
     )
 
 
@@ -402,15 +402,17 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     ("words", "message"),
     [
         (["nowhere"], "nowhere: there is no such file or folder"),
-        (["box.py", "--min-confidence", "2"], "--min-confidence is 2.0; expected a number from 0 to 1"),
-        (["box.py", "--min-confidence", "nan"], "--min-confidence is nan; expected a number from 0 to 1"),
+        (["box.py", "--min-confidence", "2"], "--min-confidence: '2' is not a number from 0 to 1"),
+        (["box.py", "--min-confidence", "nan"], "--min-confidence: 'nan' is not a number from 0 to 1"),
         (["-"], "standard input has no name to tell the language from; say --language"),
         (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
-        (["box.py", "--model", "."], ". is no run (it has no config.toml); make one with `rarename train`"),
+        (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],
 )
 def test_check_that_cannot_be_done_is_exit_2(checked, words, message):
-    assert checked(*words) == (2, "", f"rarename check: {message}\n")
+    code, out, err = checked(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(("rarename check: ", "usage: ")) and err.endswith(f"{message}\n")
 
 
 def test_check_without_a_model(run, tmp_path, monkeypatch):
@@ -418,7 +420,7 @@ def test_check_without_a_model(run, tmp_path, monkeypatch):
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
     assert code == 2
-    assert err.startswith("rarename check: there is no model for misuse in python inside the package; train one")
+    assert err.startswith("rarename check: the package has no misuse model for python; train one")
 
 
 def test_check_without_torch_says_what_to_install(figure):
