@@ -425,6 +425,10 @@ def test_roles_of_a_published_record_of_python_2() -> None:
     assert all(role is Role.NONE for role, value in zip(roles, values, strict=True) if value is None)
 
 
+def test_named_constants_are_no_variables() -> None:
+    assert PYTHON.roles(parse("None, True, False"))[3:] == [Role.CONSTANT] * 3
+
+
 def test_an_import_of_a_package_s_own_module_has_no_role() -> None:
     assert PYTHON.roles(parse("from . import a")) == [Role.NONE, Role.NONE, Role.MODULE]
 
