@@ -338,7 +338,7 @@ def spans(source: str) -> dict[str, str | None]:
         ("x[a::]", {"Slice": "a::"}),
         ("- 1", {"Num": "- 1"}),
         ("f'a{b!r}c'", {"FormattedValueRepr": "{b!r}", "JoinedStr": "f'a{b!r}c'"}),
-        ("match a:\n case b: c", {"match_case": "b: c", "cases": "b: c"}),
+        ("match a:\n case b: c; d", {"match_case": "b: c; d", "cases": "b: c; d"}),
     ],
 )
 def test_other_nodes_have_the_extent_of_their_construct(source: str, expected: dict[str, str]) -> None:
