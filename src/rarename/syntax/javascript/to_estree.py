@@ -9,14 +9,7 @@ from typing import ClassVar
 
 from rarename.syntax.javascript.cst import ERROR, FIELDS, NODE_KINDS, ConcreteTree
 from rarename.syntax.javascript.jsx import JsxWalker
-from rarename.syntax.javascript.literals import (
-    cooked_big_integer,
-    cooked_number,
-    cooked_regexp,
-    cooked_string,
-    cooked_template,
-    is_big_integer,
-)
+from rarename.syntax.javascript.literals import cooked_number, cooked_regexp, cooked_string, cooked_template
 from rarename.syntax.javascript.walker import MISSING_NAME, Method
 from rarename.syntax.traversal import NumberValue, Traversal
 
@@ -129,10 +122,7 @@ class _Converter(JsxWalker):
 
     def number(self, node: int, parent: int) -> None:
         raw = self._text(node)
-        if is_big_integer(raw):
-            self._write("LiteralBigInt", node, parent, cooked_big_integer(raw))
-        else:
-            self._write("LiteralNumber", node, parent, cooked_number(raw))
+        self._write("LiteralBigInt" if raw.endswith("n") else "LiteralNumber", node, parent, cooked_number(raw))
 
     def string(self, node: int, parent: int) -> None:
         self._write("LiteralString", node, parent, self._string_value(node))
@@ -339,7 +329,7 @@ class _Converter(JsxWalker):
                 start, end = start + 1, end - 1
         elif kind == "number":
             raw = self._text(key)
-            value = cooked_big_integer(raw) if is_big_integer(raw) else NumberValue(cooked_number(raw))
+            value = cooked_number(raw) if raw.endswith("n") else NumberValue(cooked_number(raw))
         elif kind:
             start += kind == "private_property_identifier"
             value = self._name(start, end)
@@ -581,19 +571,16 @@ class _Converter(JsxWalker):
     # -- modules ------------------------------------------------------------------------------------------------------
 
     def import_specifier(self, node: int, parent: int) -> None:
-        self._specifier("ImportSpecifier", node, parent)
-
-    def export_specifier(self, node: int, parent: int) -> None:
-        self._specifier("ExportSpecifier", node, parent)
-
-    def _specifier(self, type_: str, node: int, parent: int) -> None:
         """`a as b` has two children, `a` one. `default` is a token of the grammar, and a name here."""
-        written = self._write(type_, node, parent)
+        is_import = self.kinds[node] == "import_specifier"
+        written = self._write("ImportSpecifier" if is_import else "ExportSpecifier", node, parent)
         for child in reversed(self.tree.children(node)):
             if self.kinds[child] == "default":
                 self.stack.append((self.identifier, child, written))
             elif self.kinds[child] in NODE_KINDS:
                 self._visit([child], written)
+
+    export_specifier = import_specifier
 
     def import_clause(self, node: int, parent: int) -> None:
         for child in reversed(self._children(node)):
