@@ -421,7 +421,7 @@ def test_equally_frequent_values_are_ranked_by_their_hash(corpus):
 
 
 def test_coverage_counts_occurrences_of_names_in_the_vocabulary_of_training(tmp_path):
-    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
+    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7, 7, 7, 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
     (tmp_path / "splits.txt").write_text("train a\ntest t\n")
     prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
     train, validation, test = coverage(Corpus(tmp_path / "corpus"))
@@ -508,12 +508,16 @@ def test_a_corpus_of_other_sources_is_not_taken_for_it(corpus_folder, projects):
     assert read_manifest(corpus_folder)["request"]["sources"] == [str(projects)]
 
 
-def test_an_edited_list_is_another_request(tmp_path, projects):
+@pytest.mark.parametrize("edited", ["list.txt", "splits.txt"])
+def test_an_edited_list_is_another_request(tmp_path, projects, edited):
     (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n{projects / 'html'}\n")
-    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
-    (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n")
+    (tmp_path / "splits.txt").write_text("train json\n")
+    config = PrepareConfig("python", splits=tmp_path / "splits.txt")
+    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], config)
+    with (tmp_path / edited).open("a") as file:
+        file.write("# edited\n")
     with pytest.raises(CorpusError, match="made from another request"):
-        prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
+        prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], config)
 
 
 def test_a_request_that_failed_at_once_can_be_corrected(tmp_path, projects):
