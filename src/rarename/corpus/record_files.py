@@ -87,9 +87,9 @@ class RecordSource(Source):
             try:
                 lengths.extend(length for _, length in _lines(stream, self._budget(), 0))
             except BudgetExceeded as error:
-                skips.append(self._skip_rest(str(error)))
+                skips.append(self.skip_rest(Reason.UNREADABLE, str(error)))
             except STREAM_ERRORS as error:
-                skips.append(self._skip_rest(f"the rest cannot be read: {error}"))
+                skips.append(self.skip_rest(Reason.UNREADABLE, f"the rest cannot be read: {error}"))
         self._check_record_paths(num_trees=sum(length > 1 for length in lengths))
         if is_compressed(self.path):
             return cut_stream(self.index, lengths, limits), skips
@@ -128,7 +128,7 @@ class RecordSource(Source):
                     elif line.strip():
                         yield self._document(number, name, line)
             except (BudgetExceeded, *STREAM_ERRORS) as error:
-                yield self._skip_rest(str(error))
+                yield self.skip_rest(Reason.UNREADABLE, str(error))
 
     def _names(self, chunk: Chunk) -> Iterator[str]:
         """The path of each record of a chunk; empty if no list has it."""
@@ -176,9 +176,6 @@ class RecordSource(Source):
     def _skip(self, number: int, name: str, reason: str, detail: str = "") -> Skip:
         path = display_path(name) if name else self._record_path(number)
         return Skip(path, self._project(number, name), reason, detail)
-
-    def _skip_rest(self, detail: str) -> Skip:
-        return Skip(self.prefix, self.prefix, Reason.UNREADABLE, detail)
 
     def _budget(self) -> int:
         size = self.path.stat().st_size
