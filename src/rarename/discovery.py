@@ -116,7 +116,7 @@ class Files:
         except (FileNotFoundError, NotADirectoryError, ValueError):
             raise UsageError(f"{shown if path else repr(path)}: there is no such file or folder") from None
         except OSError as error:
-            self.skipped.append(Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__))
+            self.skipped.append(_unreadable(shown, error))
             return
         root = Path(os.path.realpath(path))
         if not is_folder and (unfit := self._why_unfit(root, shown)):
@@ -186,7 +186,7 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
             with os.scandir(root / folder) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(printable(folder), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+            yield _unreadable(printable(folder), error)
             continue
         if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
             yield Skipped(printable(folder), None, Reason.FOLDER_LEFT_OUT, "virtual environment")
@@ -200,7 +200,7 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
                 elif found := _classify(entry, name, suffixes, why_excluded):
                     yield found
             except OSError as error:  # it was removed, or may not be read
-                yield Skipped(printable(name), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+                yield _unreadable(printable(name), error)
 
 
 def _classify(
@@ -231,8 +231,12 @@ def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
                 return Skipped(shown, None, Reason.SPECIAL_FILE, "it was a file when the folder was listed")
             content = file.read(max_bytes + 1)
     except OSError as error:
-        return Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+        return _unreadable(shown, error)
     return content if len(content) <= max_bytes else Skipped(shown, None, over_limit(max_bytes))
+
+
+def _unreadable(path: str, error: OSError) -> Skipped:
+    return Skipped(path, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
 
 
 def _read_stdin() -> bytes | Skipped:
