@@ -19,6 +19,7 @@ import pytest
 from rarename.corpus import value_ranks
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
+from rarename.corpus.document import SourceOptions
 from rarename.corpus.near_duplicates import stable_hash
 from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
@@ -525,9 +526,25 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
 
 
-def test_a_limit_below_one_is_refused():
-    with pytest.raises(UsageError, match="max_nodes is -1; expected 1 or more"):
-        PrepareConfig("python", max_nodes=-1)
+def test_files_that_change_before_the_work_is_resumed_are_an_error(tmp_path):
+    write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
+    with pytest.raises(RarenameError, match="a worker process died"):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
+    write_projects(tmp_path / "src", {"b/m.py": "y = 1\n"})
+    with pytest.raises(
+        CorpusError, match=r"the files have changed since .* was begun; remove the folder to start again"
+    ):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+
+
+def test_wrong_settings_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="max_nodes is 0; expected 1 or more"):
+        PrepareConfig("python", max_nodes=0)
+    with pytest.raises(UsageError, match="split_by is 'author'; expected one of repository, owner"):
+        SourceOptions(split_by="author")
+    (tmp_path / "file").touch()
+    with pytest.raises(CorpusError, match="file is a file; choose another folder"):
+        prepare(tmp_path / "file", ["stdlib"], SETTINGS)
 
 
 def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
