@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=250)
     parser.add_argument("--vocabulary-size", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
     # Ranks as code has them: half the nodes empty, names by Zipf's law.
     generator = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def main() -> None:
     rows = {
         name: milliseconds(
             lambda name=name: anonymize_ranks(
-                ranks, arguments.vocabulary_size, name, placeholders=arguments.nodes, seeds=seeds
+                ranks, arguments.vocabulary_size, name, num_placeholders=arguments.nodes, seeds=seeds
             ),
             arguments.rounds,
         )

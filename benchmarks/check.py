@@ -1,7 +1,7 @@
 """`rarename check` beside pylint and mypy, on the same files in the same run.
 
 The tree is a copy of some packages of the standard library and of one installed package, or that of --tree. Each
-program is started anew, one after the other, round by round. Wall-clock time is what a user waits; processor time
+program is init_distributed anew, one after the other, round by round. Wall-clock time is what a user waits; processor time
 shows who used more than one core. The files, lines and functions a second are those of the whole tree for all
 three, though each skips others. "Warm" is what an editor would see: a second look by `rarename.assist.Checker` in
 a process that has loaded the model; for mypy, a new process with the cache of the one before, which tells it that
@@ -92,9 +92,9 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=Path, nargs="+", help="folders to check instead")
     parser.add_argument("--model", type=Path, metavar="RUN", help="the model inside the package unless told")
-    parser.add_argument("--threads", type=int, help="of torch; its own choice unless told")
+    parser.add_argument("--num-threads", type=int, help="of torch; its own choice unless told")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is run; medians are told")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--output-format", choices=("table", "json"), default="table")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -126,7 +126,7 @@ def install_pylint(folder: Path) -> Path:
 
 def our_arguments(model: Path | None) -> list[str]:
     named = ["--model", str(model.resolve())] if model else []
-    return ["check", ".", "--language", "python", "--format", "json", *named]
+    return ["check", ".", "--language", "python", "--output-format", "json", *named]
 
 
 def read_summary(output: Output) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def timed(command: list[str], folder: Path) -> tuple[Output, dict[str, float]]:
         for file in (text, errors):
             file.seek(0)
         output = Output(process.returncode, text.read(), errors.read())
-    # A process begins with the peak of the one that started it: this one is small, as it imports neither torch nor us.
+    # A process begins with the peak of the one that init_distributed it: this one is small, as it imports neither torch nor us.
     spent = {"seconds": seconds, "processor_seconds": usage.ru_utime + usage.ru_stime}
     return output, spent | {"peak_megabytes": usage.ru_maxrss / 1024}
 

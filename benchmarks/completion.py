@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3, help="of training that are counted")
     parser.add_argument("--completions", type=int, default=200, help="how many are counted")
     parser.add_argument("--parts", nargs="+", choices=("step", "vocabulary", "latency"), default=[])
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
     parts = options.parts or ["step", "vocabulary", "latency"]
     report: dict[str, Any] = {"python": platform.python_version()}
@@ -57,8 +57,8 @@ def measure_steps(corpus: Path, vocabulary_size: int, steps: int, is_plain: bool
 
     torch.set_num_threads(1)
     available = Corpus(corpus).num_occurring("names", "others", "numbers", "strings", "regexps")
-    settings = {"encoding.vocabulary_size": min(vocabulary_size, available), "training.batch_nodes": WINDOWS * NODES}
-    setting = experiments.build(str(corpus), "small", settings, task="completion")
+    settings = {"encoding.vocabulary_size": min(vocabulary_size, available), "training.max_batch_nodes": WINDOWS * NODES}
+    setting = preset_config(str(corpus), "small", settings, task="completion")
     encoding = make_encoding(setting)
     task = setting.task.task(Corpus(corpus), encoding, setting.training.batch_nodes, 0)
     full = [index for index, length in enumerate(task.windows("train").lengths) if length == NODES]
@@ -113,7 +113,7 @@ def make_plain(model: Any) -> None:
         length = keys.shape[2]
         places = torch.arange(length)
         offsets = (places[None] - places[:, None]).clamp(-self.distance, 0) + self.distance
-        of_keys, of_values = self.offset_keys[:, offsets], self.offset_values[:, offsets]  # (H, L, L, K)
+        of_keys, of_values = self.rel_keys[:, offsets], self.rel_values[:, offsets]  # (H, L, L, K)
         scores = queries @ keys.transpose(-2, -1) + torch.einsum("bhik,hijk->bhij", queries, of_keys)
         weights = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -math.inf).softmax(dim=-1)
         return weights @ values + torch.einsum("bhij,hijk->bhik", weights, of_values)

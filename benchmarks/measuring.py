@@ -24,7 +24,7 @@ def apart(work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any
 
 def megabytes(key: str = "VmHWM") -> float:
     """The most memory that this process has had; `VmRSS` is what it has now."""
-    # Not `getrusage`: there a process begins with the peak of the one that started it.
+    # Not `getrusage`: there a process begins with the peak of the one that init_distributed it.
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) / 1024

@@ -49,7 +49,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=300, help="how many of them, drawn at random")
     parser.add_argument("--rounds", type=int, default=5, help="how often each parser has its turn")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--output-format", choices=("table", "json"), default="table")
     return parser.parse_args()
 
 

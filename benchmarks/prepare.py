@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="take the files from here instead of from packages")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 5_000, 20_000])
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)

@@ -55,12 +55,12 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, help="made by `rarename prepare`; the standard library unless told")
     parser.add_argument("--presets", nargs="+", choices=("paper", "small", "tiny"), default=["paper", "small"])
     parser.add_argument(
-        "--threads", type=int, default=len(os.sched_getaffinity(0)), help="as many as cores unless told"
+        "--num-threads", type=int, default=len(os.sched_getaffinity(0)), help="as many as cores unless told"
     )
     parser.add_argument("--steps", type=int, default=30, help="how many are counted")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096], help="of the square matrices")
     parser.add_argument("--rounds", type=int, default=5, help="how often each size is multiplied")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--output-format", choices=("table", "json"), default="table")
     options = parser.parse_args()
     if min(options.threads, options.steps, options.rounds, *options.sizes) < 1:
         parser.error("threads, steps, rounds and sizes must be at least 1")
@@ -99,8 +99,8 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
 
     torch.set_num_threads(threads)
     # No look at the validation split, and no saving in between: the steps alone.
-    settings = {"training.validate_every": 10**12, "training.save_every": 1e12, "training.epochs": 1000.0}
-    experiment = experiments.build(str(corpus), preset, settings)
+    settings = {"training.eval_every_examples": 10**12, "training.save_every_seconds": 1e12, "training.num_epochs": 1000.0}
+    experiment = preset_config(str(corpus), preset, settings)
     task = MisuseTask(
         Corpus(corpus), make_encoding(experiment), experiment.task, experiment.training.batch_nodes, experiment.seed
     )
@@ -109,7 +109,7 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
 
     def watched(indexes: list[int], epoch: int) -> Any:
         batch = make_batch(indexes, epoch)
-        shapes.append(tuple(batch.is_node.shape))
+        shapes.append(tuple(batch.attention_mask.shape))
         return batch
 
     task.batch = watched  # type: ignore[method-assign]
@@ -119,7 +119,7 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
     position = trainer.position
 
     def train_until(last: int) -> None:
-        trainer.run(is_interrupted=lambda: position.step + 1 >= last)  # asked before each step, heard after it
+        trainer.run(should_stop=lambda: position.step + 1 >= last)  # asked before each step, heard after it
 
     train_until(WARM_UP)
     before = dict(vars(position))
@@ -145,9 +145,9 @@ def measure_steps(preset: str, corpus: Path, folder: Path, threads: int, steps: 
 
 def count_operations(model: Any, snippets: int, length: int) -> int:
     """The floating point operations of a step's matrix products; the formula stands at the top."""
-    offsets = 2 * model.distance + 1
-    of_layer = 8 * model.width**2 + 4 * model.width * model.inner_width + 4 * model.width * (length + offsets)
-    return 3 * snippets * length * (model.layers * of_layer + 4 * model.width)
+    offsets = 2 * model.max_relative_distance + 1
+    of_layer = 8 * model.d_model**2 + 4 * model.d_model * model.d_ff + 4 * model.d_model * (length + offsets)
+    return 3 * snippets * length * (model.num_layers * of_layer + 4 * model.d_model)
 
 
 def as_table(report: dict[str, Any]) -> str:

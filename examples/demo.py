@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     rarename("prepare", corpus, "stdlib", "--language", "python")
 
     say("What is in it, and how many of the identifiers a vocabulary covers; the rest is what this is about:")
-    rarename("inspect", corpus, "--top", "5")
+    rarename("inspect", corpus, "--top-k", "5")
 
     say(
         "Variable misuse, the paper's comparison in small. Two tiny models learn on that corpus to find the wrong\n"
@@ -60,15 +60,15 @@ def main(folder: Path) -> None:
     show("cat", unfinished)
     print()
     lines = UNFINISHED.split("\n")
-    rarename("complete", unfinished, "--line", len(lines), "--column", len(lines[-1]) + 1, "--top", 5)
+    rarename("complete", unfinished, "--line", len(lines), "--column", len(lines[-1]) + 1, "--top-k", 5)
 
 
 def compare(corpus: Path, runs: Path) -> None:
     """Train with each strategy, measure on the test split, print and draw."""
     shutil.rmtree(runs, ignore_errors=True)
     commands = [
-        ["train", "misuse", "--corpus", corpus, "--run", runs / strategy, "--preset", "tiny", "--strategy", strategy,
-         "--vocabulary-size", VOCABULARY_SIZE, "--threads", 1]
+        ["train", "misuse", "--corpus", corpus, "--output-dir", runs / strategy, "--preset", "tiny", "--strategy", strategy,
+         "--vocabulary-size", VOCABULARY_SIZE, "--num-threads", 1]
         for strategy in STRATEGIES
     ]  # fmt: skip
     # One thread each: two cores do more like this than with two threads for one.
@@ -83,7 +83,7 @@ def compare(corpus: Path, runs: Path) -> None:
         sys.exit(f"training failed; see {runs.parent}/{STRATEGIES[-1]}.log")
     scores = {}
     for strategy in STRATEGIES:
-        found = rarename("evaluate", runs / strategy, "--format", "json", "--threads", 2, is_captured=True)
+        found = rarename("evaluate", runs / strategy, "--output-format", "json", "--num-threads", 2, is_captured=True)
         scores[strategy] = json.loads(found)
     print(table(scores))
     print(drawing(scores))

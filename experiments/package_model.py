@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("target", type=Path, metavar="FOLDER")
     parser.add_argument("--corpus", required=True, help="the corpus, as the commands of the card name it")
     parser.add_argument("--bugs", type=Path, help="real bugs, see real_bugs.py")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--num-threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     source, target = arguments.run_folder, arguments.target
@@ -44,13 +44,13 @@ def main() -> None:
     trained = run.load_experiment(source)
     named = experiments.replace_corpus(trained, arguments.corpus)
     target.mkdir(parents=True, exist_ok=True)
-    experiments.write(named, target / run.SETTING)
+    save_config(named, target / run.SETTING)
     shutil.copyfile(source / run.ENCODING, target / run.ENCODING)
     halves = {name: tensor.half() for name, tensor in load_file(source / run.WEIGHTS).items()}
     save_file(halves, target / run.WEIGHTS)
     (target / run.WEIGHTS).chmod(0o644)
 
-    # What is measured is the packaged model: half precision and all.
+    # What is measured is the packaged_model model: half precision and all.
     corpus = Corpus(trained.corpus)
     if named.task.name == "completion":
         with ShownProgress() as progress:
@@ -65,7 +65,7 @@ def main() -> None:
     least = max(counts.confidence_at(FALSE_ALARMS) for counts in splits.values())
     (target / "check.toml").write_text(f"min_confidence = {least}\n")
     scores = splits["test"].scores() | splits["test"].details(least)
-    (target / "scores-test.json").write_text(json.dumps(scores, indent=1) + "\n")
+    (target / "metrics-test.json").write_text(json.dumps(scores, indent=1) + "\n")
     bugs = real_bugs(arguments.bugs, corpus, target) if arguments.bugs else []
     (target / "README.md").write_text(card(named, source, corpus, least, scores, bugs))
     print((target / "README.md").read_text())
@@ -81,16 +81,16 @@ def of_corpus(corpus: Corpus, name: str) -> dict[str, str]:
     return {"language": corpus.language.name, "corpus": name, "lists": lists, "sources": " ".join(sources)}
 
 
-def unusual_settings(experiment: experiments.Experiment, preset: str, language: str) -> str:
+def unusual_settings(experiment: experiments.ExperimentConfig, preset: str, language: str) -> str:
     """What `rarename train` must be told beside the preset, as options."""
-    usual = experiments.build(experiment.corpus, preset, {}, language, experiment.task.name)
-    ours, usuals = (experiments.flattened(dataclasses.asdict(each)) for each in (experiment, usual))
+    usual = preset_config(experiment.corpus, preset, {}, language, experiment.task.name)
+    ours, usuals = (experiments.flatten(dataclasses.asdict(each)) for each in (experiment, usual))
     told = {key: value for key, value in ours.items() if value != usuals[key] and key != "corpus_digest"}
     options = [f"--set {key}={str(value).lower()}" for key, value in told.items()]
     return " \\\n    ".join(" ".join(options[start : start + 3]) for start in range(0, len(options), 3))
 
 
-def completion_card(experiment: experiments.Experiment, source: Path, corpus: Corpus, scores: dict[str, Any]) -> str:
+def completion_card(experiment: experiments.ExperimentConfig, source: Path, corpus: Corpus, scores: dict[str, Any]) -> str:
     """The card of a model for completion."""
     metrics = [json.loads(line) for line in (source / "metrics.jsonl").read_text().splitlines()]
     last, training = metrics[-1], experiment.training
@@ -102,7 +102,7 @@ def completion_card(experiment: experiments.Experiment, source: Path, corpus: Co
         training=textwrap.fill(
             f"{last['examples']:,} windows, {last['nodes_per_second'] * last['seconds'] / 1e6:.1f} million nodes, "
             f"{last['seconds'] / 3600:.1f} hours on one thread beside other work. Mean reciprocal rank of values on "
-            f"{training.validation_snippets:,} windows of the validation split, in percent, after so many windows: "
+            f"{training.eval_examples:,} windows of the validation split, in percent, after so many windows: "
             f"{looks}.",
             120,
         ),
@@ -111,7 +111,7 @@ def completion_card(experiment: experiments.Experiment, source: Path, corpus: Co
 
 
 def card(
-    experiment: experiments.Experiment,
+    experiment: experiments.ExperimentConfig,
     source: Path,
     corpus: Corpus,
     least: float,
@@ -134,7 +134,7 @@ def card(
     return text + of_bugs(*bugs) if bugs else text.replace(" [--bugs BUGS.jsonl.gz]", "")
 
 
-def of_training(metrics: list[dict[str, Any]], experiment: experiments.Experiment) -> str:
+def of_training(metrics: list[dict[str, Any]], experiment: experiments.ExperimentConfig) -> str:
     """How long it learned, and how that went."""
     last = metrics[-1]
     looks = {True: "", False: ""}

@@ -1,4 +1,4 @@
-"""How many real misuses does a model find? Functions from the histories of projects, before and after a repair.
+"""How many real misuses does a model find? FunctionDataset from the histories of projects, before and after a repair.
 
     python experiments/real_bugs.py BUGS.jsonl.gz --language python [--model RUN] [--tier A]
 
@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rarename.assist import Checker, Finding
+from rarename.assist import Checker, Diagnostic
 from rarename.corpus import Corpus
 from rarename.errors import ParseError
 
@@ -73,8 +73,8 @@ def _language(checker: Checker, name: str) -> Any:
     return next(language for language in checker.languages if language.name == name)
 
 
-def check(checker: Checker, text: str, language: str) -> tuple[Finding | None, int]:
-    """The surest finding in a function, and by how many characters its first line was shifted to make it a program."""
+def check(checker: Checker, text: str, language: str) -> tuple[Diagnostic | None, int]:
+    """The best_per_example finding in a function, and by how many characters its first line was shifted to make it a program."""
     try:
         return _surest(checker.check(text, language)), 0
     except ParseError:
@@ -83,7 +83,7 @@ def check(checker: Checker, text: str, language: str) -> tuple[Finding | None, i
         return found, 2 if found is not None and found.line == 1 else 0
 
 
-def _surest(findings: list[Finding]) -> Finding | None:
+def _surest(findings: list[Diagnostic]) -> Diagnostic | None:
     """A function may have others inside, each with a finding of its own."""
     return max(findings, key=lambda finding: finding.confidence, default=None)
 

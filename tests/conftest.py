@@ -62,10 +62,10 @@ def one_thread():
 
 SMALL = {
     "encoding.vocabulary_size": 40,
-    "encoding.placeholders": 80,
-    "task.max_nodes": 80,
-    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16},
-    "training": {"epochs": 0.3, "batch_nodes": 1000, "validate_every": 300, "validation_snippets": 20},
+    "encoding.num_placeholders": 80,
+    "task.max_function_nodes": 80,
+    "model": {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16},
+    "training": {"num_epochs": 0.3, "max_batch_nodes": 1000, "eval_every_examples": 300, "eval_examples": 20},
 }
 """A model that is trained within seconds: what it says is of no worth, but it says it."""
 
@@ -73,18 +73,18 @@ SMALL = {
 @pytest.fixture(scope="session")
 def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on Python. Tests that change it must copy it first."""
-    from rarename.config import build
+    from rarename.presets import preset_config
     from rarename.runs.run import train
 
     folder = tmp_path_factory.mktemp("runs") / "python"
-    assert train(build(str(corpus_folder), "tiny", SMALL), folder)
+    assert train(preset_config(str(corpus_folder), "tiny", SMALL), folder)
     return folder
 
 
 @pytest.fixture(scope="session")
 def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on JavaScript, of functions that are nearly the same."""
-    from rarename.config import build
+    from rarename.presets import preset_config
     from rarename.corpus import PrepareSettings, prepare
     from rarename.runs.run import train
 
@@ -95,15 +95,15 @@ def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source = f"function f{number}(a, b, limit) {{ var sum{number} = a + b; return sum{number} > limit ? a : b; }}\n"
         (project / "index.js").write_text(source)
     prepare(place / "corpus", [str(place / "projects")], PrepareSettings("javascript", keep_near_duplicates=True))
-    assert train(build(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
+    assert train(preset_config(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
     return place / "run"
 
 
 COMPLETION = {
-    "encoding": {"vocabulary_size": 60, "placeholders": 100},
-    "task": {"window": 100, "stride": 100},
-    "model": {"width": 16, "layers": 2, "heads": 2, "inner_width": 16, "distance": 8},
-    "training": {"epochs": 0.2, "batch_nodes": 1_000, "validate_every": 50, "validation_snippets": 20},
+    "encoding": {"vocabulary_size": 60, "num_placeholders": 100},
+    "task": {"window_size": 100, "stride": 100},
+    "model": {"d_model": 16, "num_layers": 2, "num_heads": 2, "d_ff": 16, "max_relative_distance": 8},
+    "training": {"num_epochs": 0.2, "max_batch_nodes": 1_000, "eval_every_examples": 50, "eval_examples": 20},
 }
 
 
@@ -112,11 +112,11 @@ def completion_run(
     corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Path:
     """A run of completion on Python, `ordered`, and one with a pointer, `standard`."""
-    from rarename.config import build
+    from rarename.presets import preset_config
     from rarename.runs.run import train
 
     folder = tmp_path_factory.mktemp("runs") / "completion"
     is_plain = request.param == "plain"
-    more = {"encoding.strategy": "ordered" if is_plain else "standard", "task.has_pointer": not is_plain}
-    assert train(build(str(corpus_folder), "tiny", COMPLETION | more, task="completion"), folder)
+    more = {"encoding.strategy": "ordered" if is_plain else "standard", "task.copy_pointer": not is_plain}
+    assert train(preset_config(str(corpus_folder), "tiny", COMPLETION | more, task="completion"), folder)
     return folder

@@ -49,7 +49,7 @@ def test_missing_values_are_never_renamed(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_special_values_stay_special_when_the_vocabulary_is_empty(strategy):
     ranks = np.array([special.rank for special in Special])
-    ids = anonymize_ranks(ranks, 0, strategy, placeholders=9, seeds=[0])
+    ids = anonymize_ranks(ranks, 0, strategy, num_placeholders=9, seeds=[0])
     assert ids.tolist() == [int(special) for special in Special]
 
 
@@ -59,36 +59,36 @@ def test_what_is_no_identifier_stays():
 
 
 def test_randomized_depends_on_the_seed_alone():
-    same = [anonymize_values(FIGURE_1, [], "randomized", placeholders=500, seed=7).values for _ in range(2)]
-    other = anonymize_values(FIGURE_1, [], "randomized", placeholders=500, seed=8).values
+    same = [anonymize_values(FIGURE_1, [], "randomized", num_placeholders=500, seed=7).values for _ in range(2)]
+    other = anonymize_values(FIGURE_1, [], "randomized", num_placeholders=500, seed=8).values
     assert same[0] == same[1] != other
 
 
 def test_randomized_numbers_do_not_depend_on_the_neighbours_in_a_batch():
     rows = np.array([[5, 6, 5, 7], [9, 9, 8, 7]])
-    batch = anonymize_ranks(rows, 2, "randomized", placeholders=50, seeds=[3, 4])
-    alone = anonymize_ranks(rows[1], 2, "randomized", placeholders=50, seeds=[4])
+    batch = anonymize_ranks(rows, 2, "randomized", num_placeholders=50, seeds=[3, 4])
+    alone = anonymize_ranks(rows[1], 2, "randomized", num_placeholders=50, seeds=[4])
     assert batch[1].tolist() == alone.tolist()
 
 
 def test_randomized_uses_all_placeholders_evenly():
     rows = np.tile(np.arange(3), (4000, 1))
-    ids = anonymize_ranks(rows, 0, "randomized", placeholders=6, seeds=range(4000)) - len(Special)
+    ids = anonymize_ranks(rows, 0, "randomized", num_placeholders=6, seeds=range(4000)) - len(Special)
     assert np.bincount(ids.ravel(), minlength=6) == pytest.approx(2000, rel=0.1)
 
 
 def test_randomized_without_seeds_is_an_error():
     with pytest.raises(UsageError, match="needs a seed for each snippet"):
-        anonymize_ranks(np.array([1]), 0, "randomized", placeholders=5)
+        anonymize_ranks(np.array([1]), 0, "randomized", num_placeholders=5)
 
 
 @pytest.mark.parametrize("strategy", renaming)
 def test_surplus_names_become_unknown_in_use_and_an_error_in_training(strategy):
     ranks = np.array([4, 5, 6, 4])
-    ids = anonymize_ranks(ranks, 2, strategy, placeholders=2, seeds=[0])
+    ids = anonymize_ranks(ranks, 2, strategy, num_placeholders=2, seeds=[0])
     assert (ids == Special.UNK).sum() == 1
-    with pytest.raises(TooFewPlaceholders, match="3 rare names, but there are 2 placeholders; set `placeholders`"):
-        anonymize_ranks(ranks, 2, strategy, placeholders=2, seeds=[0], surplus="error")
+    with pytest.raises(TooFewPlaceholders, match="3 rare names, but there are 2 placeholders; set `num_placeholders`"):
+        anonymize_ranks(ranks, 2, strategy, num_placeholders=2, seeds=[0], on_overflow="error")
 
 
 def test_an_unknown_strategy_names_the_choices():
@@ -102,27 +102,27 @@ def test_nothing_is_restored_to_nothing():
 
 def test_fewer_seeds_than_snippets_are_an_error():
     with pytest.raises(UsageError, match="1 seeds for more snippets; expected one for each"):
-        anonymize_ranks(np.array([[1], [2]]), 0, "randomized", placeholders=5, seeds=[0])
+        anonymize_ranks(np.array([[1], [2]]), 0, "randomized", num_placeholders=5, seeds=[0])
 
 
 def test_a_code_that_is_none_is_an_error():
     with pytest.raises(UsageError, match="-7 is neither a rank nor the code of a special value"):
-        anonymize_ranks(np.array([1, -7]), 5, placeholders=5)
+        anonymize_ranks(np.array([1, -7]), 5, num_placeholders=5)
 
 
 def test_a_huge_number_of_placeholders_costs_nothing():
-    values = anonymize_values(["a", "b"], [], "randomized", placeholders=10**12).values
+    values = anonymize_values(["a", "b"], [], "randomized", num_placeholders=10**12).values
     assert len(set(values)) == 2
 
 
 def test_negative_sizes_are_an_error():
     with pytest.raises(UsageError, match="cannot be below 0"):
-        anonymize_ranks(np.array([1]), -1, placeholders=5)
+        anonymize_ranks(np.array([1]), -1, num_placeholders=5)
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0)])
 def test_empty_arrays_pass_through(shape):
-    assert anonymize_ranks(np.empty(shape, dtype=np.int32), 5, placeholders=5).shape == shape
+    assert anonymize_ranks(np.empty(shape, dtype=np.int32), 5, num_placeholders=5).shape == shape
 
 
 @given(snippets, vocabularies, st.sampled_from(renaming), st.integers(0, 9))
@@ -162,9 +162,9 @@ def test_frequent_names_keep_their_name(snippet, vocabulary):
 def test_a_batch_is_its_rows(rows, size, strategy):
     batch = np.array(rows)
     seeds = list(range(len(rows)))
-    together = anonymize_ranks(batch, size, strategy, placeholders=6, seeds=seeds)
+    together = anonymize_ranks(batch, size, strategy, num_placeholders=6, seeds=seeds)
     alone = [
-        anonymize_ranks(row, size, strategy, placeholders=6, seeds=[seed])
+        anonymize_ranks(row, size, strategy, num_placeholders=6, seeds=[seed])
         for row, seed in zip(batch, seeds, strict=True)
     ]
     assert together.tolist() == [row.tolist() for row in alone]
@@ -174,5 +174,5 @@ def test_a_batch_is_its_rows(rows, size, strategy):
 def test_the_fast_numbering_equals_the_obvious_one(ranks, size):
     numbers: dict[int, int] = {}
     obvious = [rank if rank < size else size + numbers.setdefault(rank, len(numbers)) for rank in ranks]
-    ids = anonymize_ranks(np.array(ranks, dtype=np.int64), size, placeholders=50)
+    ids = anonymize_ranks(np.array(ranks, dtype=np.int64), size, num_placeholders=50)
     assert (ids - len(Special)).tolist() == obvious

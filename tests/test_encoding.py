@@ -15,28 +15,28 @@ VOCABULARY = Vocabulary(["np", "sin"])
 
 
 def test_ids_are_special_values_then_names_then_placeholders():
-    encoding = Encoding(VOCABULARY, placeholders=3)
+    encoding = Encoding(VOCABULARY, num_placeholders=3)
     assert encoding.first_placeholder == len(Special) + 2
     assert encoding.num_values == len(Special) + 2 + 3
-    assert encoding.spell(range(encoding.num_values)) == [
+    assert encoding.to_text(range(encoding.num_values)) == [
         "PAD", "UNK", "EMPTY", "STRING", "NUMBER", "REGEXP", "np", "sin", "VAR1", "VAR2", "VAR3",
     ]  # fmt: skip
 
 
 def test_hidden_literals_get_their_stand_in_and_take_no_placeholder():
-    encoding = Encoding(VOCABULARY, hidden=frozenset({Role.STRING}))
+    encoding = Encoding(VOCABULARY, masked_literals=frozenset({Role.STRING}))
     encoded = encoding.encode(["a text", "x", "7"], roles=[Role.STRING, Role.READ, Role.NUMBER])
-    assert encoding.spell(encoded.values) == ["STRING", "VAR1", "VAR2"]
+    assert encoding.to_text(encoded.values) == ["STRING", "VAR1", "VAR2"]
 
 
 def test_hiding_needs_roles():
     with pytest.raises(UsageError, match="needs the roles"):
-        Encoding(VOCABULARY, hidden=frozenset({Role.STRING})).encode(["x"])
+        Encoding(VOCABULARY, masked_literals=frozenset({Role.STRING})).encode(["x"])
 
 
 def test_only_literals_can_be_hidden():
-    with pytest.raises(UsageError, match="no stand-in for READ; choose from STRING, NUMBER, REGEXP"):
-        Encoding(VOCABULARY, hidden=frozenset({Role.READ}))
+    with pytest.raises(UsageError, match="cannot mask READ; choose from STRING, NUMBER, REGEXP"):
+        Encoding(VOCABULARY, masked_literals=frozenset({Role.READ}))
 
 
 def test_an_unknown_strategy_is_refused_at_once():
@@ -55,7 +55,11 @@ def test_saved_and_loaded(tmp_path):
     encoding.save(tmp_path / "encoding.json")
     loaded = Encoding.load(tmp_path / "encoding.json")
     assert (list(loaded.values), list(loaded.types)) == (["np", "sin"], ["Module"])
-    assert (loaded.strategy, loaded.placeholders, loaded.hidden) == ("randomized", 7, encoding.hidden)
+    assert (loaded.strategy, loaded.num_placeholders, loaded.masked_literals) == (
+        "randomized",
+        7,
+        encoding.masked_literals,
+    )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1'])
@@ -67,7 +71,7 @@ def test_a_damaged_file_is_refused(tmp_path, text):
 
 def test_a_file_of_another_version_is_refused(tmp_path):
     (tmp_path / "encoding.json").write_text('{"format": "rarename-encoding", "version": 99}')
-    with pytest.raises(CorpusError, match="version 99; this rarename reads rarename-encoding version 1"):
+    with pytest.raises(CorpusError, match="version 99; this rarename reads rarename-encoding version 2"):
         Encoding.load(tmp_path / "encoding.json")
 
 
@@ -78,7 +82,7 @@ def test_a_file_of_another_version_is_refused(tmp_path):
     st.integers(0, 5),
 )
 def test_encode_then_decode_gives_back_the_names(values, known, strategy, seed):
-    encoding = Encoding(Vocabulary(known), strategy=strategy, placeholders=30)
+    encoding = Encoding(Vocabulary(known), strategy=strategy, num_placeholders=30)
     encoded = encoding.encode(values, seed=seed)
     assert encoding.decode(encoded.values, encoded.names) == values
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rarename.anonymize import Anonymized, anonymize_values
 from rarename.syntax import Language, Traversal, language_named, parse
-from rarename.syntax.source import identifiers, rewrite
+from rarename.syntax.lines import identifiers, rewrite
 from rarename.vocabulary import Vocabulary
 
 
@@ -37,7 +37,7 @@ def anonymize_source(
     strategy: str = "ordered",
     *,
     traversal: Traversal | None = None,
-    placeholders: int | None = None,
+    num_placeholders: int | None = None,
     seed: int = 0,
 ) -> AnonymizedSource:
     """Replace the rare identifiers of a source text where they stand.
@@ -62,7 +62,7 @@ def anonymize_source(
         vocabulary,
         strategy,
         is_identifier=identifiers(traversal, language),
-        placeholders=placeholders,
+        num_placeholders=num_placeholders,
         seed=seed,
     )
     new_text = rewrite(text, traversal, result.values, language)

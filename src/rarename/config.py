@@ -1,28 +1,29 @@
-"""Experiment: the whole setting of a run as one frozen dataclass, TOML in and out."""
+"""Every setting of a run, as frozen dataclasses without torch, with TOML in and out.
 
+The text below a field is its help text: `rarename train --help-settings` lists every key with its meaning and default.
+Values are checked where a config is made, so a config that exists is valid.
+"""
+
+import ast
 import dataclasses
+import inspect
+import textwrap
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
-from rarename.errors import RunError, UnknownName, UsageError, check_least
+import tomli_w
+
+from rarename.anonymize import STRATEGIES
+from rarename.errors import RunError, UnknownName, UsageError
 from rarename.io import write_text
-from rarename.model import ModelConfig
-from rarename.tasks.completion.task import CompletionConfig
-from rarename.tasks.misuse.task import MisuseConfig
-from rarename.training.trainer import TrainingConfig
 
-VERSION = 1
-"""Of `experiment.toml`; another one means that the same words no longer mean the same training."""
-
-TaskConfig = MisuseConfig | CompletionConfig
-
-TASKS: dict[str, type[MisuseConfig] | type[CompletionConfig]] = {
-    "misuse": MisuseConfig,
-    "completion": CompletionConfig,
-}
-"""What can be learned, by the name that `task.name` says."""
+FORMAT_VERSION = 2
+"""Version of the file `config.toml`."""
+RECIPE_VERSION = 1
+"""Raised when the same settings train differently than before: results of two recipes never share a table."""
 
 
 @dataclass(frozen=True)
@@ -30,245 +31,304 @@ class EncodingConfig:
     """How names become ids."""
 
     vocabulary_size: int = 1_000
-    """Values kept by name."""
-    strategy: str = "ordered"
-    """A key of `anonymize.STRATEGIES`."""
-    placeholders: int = 250
-    """At least the length of the longest snippet."""
-    parts: int = 0
-    """Parts of names (`max` and `index` of `maxIndex`) that the model is told beside them; the paper has none."""
+    """Number of values that keep their name."""
+    strategy: str = field(default="ordered", metadata={"choices": tuple(STRATEGIES)})
+    """How rare names are replaced."""
+    num_placeholders: int = 250
+    """Number of placeholders; at least the length of the longest snippet."""
+    num_subtokens: int = 0
+    """Number of subtokens of names (`max` and `index` of `maxIndex`) with an embedding; the paper has none."""
 
     def __post_init__(self) -> None:
-        check_least(self, vocabulary_size=0, placeholders=0, parts=0)
+        check_choices(self)
+        check_minimum(self, vocabulary_size=0, num_placeholders=0, num_subtokens=0)
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """All that a run depends on, besides the code: running it again repeats the run."""
+class MisuseConfig:
+    """The task variable misuse: locate the wrong variable and point at the correct one."""
+
+    name: Literal["misuse"] = "misuse"
+    """Name of the task."""
+    bug_sampler: Literal["paper", "local"] = "paper"
+    """How bugs are sampled: between any two variables (paper), or between local names in scope (local)."""
+    similarity_weight: float = 0.0
+    """In training with `local`, how much more probable bugs between similarly spelled names are."""
+    max_function_nodes: int = 250
+    """Longer functions are left out."""
+    pointer_head: Literal["independent", "conditional"] = "independent"
+    """Two independent pointers (paper), or a repair pointer conditioned on the location, over local names only."""
+    usage_features: bool = False
+    """Add an embedding of how often each variable is read, bound, and used before."""
+    multi_bug_epochs: int = 0
+    """Number of epochs at the start in which a function has many bugs, and each node is classified by itself."""
+    multi_bug_rate: float = 0.15
+    """Fraction of the reads of local names that is wrong in those epochs."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_minimum(self, max_function_nodes=1, multi_bug_epochs=0, similarity_weight=0)
+        if not 0 < self.multi_bug_rate <= 1:
+            raise ValueError(f"multi_bug_rate is {self.multi_bug_rate}; it must be above 0 and at most 1")
+        if self.similarity_weight and self.bug_sampler != "local":
+            raise ValueError(f"similarity_weight needs the bug_sampler 'local', not {self.bug_sampler!r}")
+
+
+@dataclass(frozen=True)
+class CompletionConfig:
+    """The task code completion: predict the type and the value of the next node."""
+
+    name: Literal["completion"] = "completion"
+    """Name of the task."""
+    window_size: int = 500
+    """Number of nodes that the model reads at once."""
+    stride: int = 250
+    """Nodes from one training window to the next; the overlap is context only. Evaluation uses half a window."""
+    copy_pointer: bool = False
+    """Let the model copy values from earlier nodes: the pointer baseline of the paper."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if self.window_size < 2 or not 0 < self.stride <= self.window_size:
+            raise ValueError("window_size must be at least 2, stride at least 1 and at most window_size")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Size and initialization of the Transformer; the defaults are those of the paper for variable misuse."""
+
+    d_model: int = 512
+    """Size of the hidden states."""
+    num_layers: int = 6
+    """Number of layers."""
+    num_heads: int = 8
+    """Number of attention heads."""
+    d_ff: int = 2048
+    """Size of the feed-forward layer."""
+    max_relative_distance: int = 8
+    """Largest offset between two nodes that relative attention distinguishes."""
+    dropout: float = 0.2
+    """Dropout on embeddings, attention weights, and the output of attention and feed-forward layers."""
+    init_tied_qk: bool = False
+    """Start with equal query and key projections, so that nodes with the same value attend to each other."""
+    init_copy_values: bool = False
+    """Start with output projections that undo the value projections, so that attention copies its input."""
+    init_neighbour_heads: bool = False
+    """Start with first-layer heads that attend to the adjacent nodes; a causal model also gets an induction head."""
+    scale_embeddings: bool = False
+    """Multiply embeddings by √d_model where they are read (Vaswani et al. 2017)."""
+
+    def __post_init__(self) -> None:
+        check_minimum(self, d_model=1, num_layers=1, num_heads=1, d_ff=1, max_relative_distance=1, dropout=0)
+        if self.dropout >= 1:
+            raise ValueError(f"dropout is {self.dropout}; it must be below 1")
+        if self.d_model % self.num_heads:
+            raise ValueError(f"d_model is {self.d_model}; it must be a multiple of num_heads, {self.num_heads}")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Optimizer, schedule and evaluation during training."""
+
+    num_epochs: float = 25.0
+    """Number of passes over the training examples; may be fractional."""
+    max_batch_nodes: int = 4_000
+    """Largest number of nodes in a batch, padding included."""
+    learning_rate: float = 1e-5
+    """Peak learning rate."""
+    lr_scheduler: Literal["constant", "linear", "cosine"] = "constant"
+    """How the learning rate falls after the warm-up."""
+    warmup_steps: int = 0
+    """Number of steps in which the learning rate rises linearly to its peak."""
+    weight_decay: float = 0.01
+    """Weight decay of AdamW."""
+    max_grad_norm: float = 1.0
+    """Gradients with a larger norm are scaled down to it; 0 turns clipping off."""
+    eval_every_examples: int = 50_000
+    """Number of training examples between two evaluations on the validation split."""
+    eval_examples: int = 2_000
+    """Number of functions or windows of the validation split in such an evaluation."""
+    early_stopping_patience: int = 0
+    """Number of evaluations without improvement after which training stops; 0 never stops early."""
+    save_every_seconds: float = 60.0
+    """Seconds between two checkpoints."""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_minimum(self, max_batch_nodes=1, warmup_steps=0, weight_decay=0, max_grad_norm=0, learning_rate=0)
+        check_minimum(self, eval_every_examples=1, eval_examples=1, early_stopping_patience=0, save_every_seconds=0)
+        if not self.num_epochs > 0:
+            raise ValueError(f"num_epochs is {self.num_epochs}; it must be above 0")
+
+
+TaskConfig = MisuseConfig | CompletionConfig
+TASK_CONFIGS: dict[str, type[TaskConfig]] = {"misuse": MisuseConfig, "completion": CompletionConfig}
+
+
+@dataclass(frozen=True)
+class ExperimentConfig:
+    """Everything that a run depends on except the code: the same config and seed repeat the run."""
 
     corpus: str
-    """The folder of the corpus."""
+    """Folder of the corpus."""
     corpus_digest: str = ""
-    """Tells whether the corpus is still the one that the run began with; the run sets it."""
+    """Digest of the corpus; the run sets it and refuses a corpus that has changed."""
     seed: int = 0
-    """Of the weights, the order of the examples, the misuses, and the placeholders drawn at random."""
+    """Seed of the weights, the order of examples, the bugs and the randomized placeholders."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     task: TaskConfig = field(default_factory=MisuseConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     def __post_init__(self) -> None:
-        check_least(self, seed=0)
+        check_minimum(self, seed=0)
+        if isinstance(self.task, CompletionConfig) and self.model.init_neighbour_heads and self.model.num_layers < 2:
+            raise ValueError("model.init_neighbour_heads needs two layers in completion; use more, or set it to false")
 
 
-Preset = dict[str, dict[str, Any]]
-
-_SMALL_MISUSE: Preset = {
-    "model": {
-        "width": 128, "layers": 3, "heads": 4, "inner_width": 512, "dropout": 0.0,
-        "is_matching": True, "sees_neighbours": True, "is_scaled": True,
-    },
-    "training": {"learning_rate": 1e-3, "schedule": "linear", "warmup": 200, "epochs": 3.0, "batch_nodes": 1_000},
-}  # fmt: skip
-
-_SMALL_COMPLETION: Preset = {
-    "encoding": {"placeholders": 500},
-    "task": {"stride": 500},
-    "model": {
-        "width": 128, "layers": 3, "heads": 2, "inner_width": 512, "distance": 32, "dropout": 0.0,
-        "is_causal": True, "is_matching": True, "is_copying": True, "sees_neighbours": True,
-        "is_scaled": True,
-    },
-    "training": {
-        "learning_rate": 3e-3, "schedule": "linear", "warmup": 200, "epochs": 1.0, "batch_nodes": 1_000,
-        "validate_every": 4_000, "validation_snippets": 200,
-    },
-}  # fmt: skip
-
-PRESETS: dict[str, dict[str, Preset]] = {
-    "misuse": {
-        "paper": {
-            "model": {"width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 8, "dropout": 0.2},
-            "training": {
-                "learning_rate": 1e-5, "schedule": "constant", "warmup": 0, "epochs": 25.0, "batch_nodes": 2_500,
-                "clip": 0.0, "weight_decay": 0.0,
-            },
-        },
-        "small": _SMALL_MISUSE,
-        "check": {
-            "encoding": {"vocabulary_size": 5_000, "placeholders": 400, "parts": 6_000},
-            "task": {
-                "way": "local", "likeness": 4.0, "max_nodes": 400, "head": "pairs", "counts_uses": True,
-                "dense_epochs": 3,
-            },
-            "model": _SMALL_MISUSE["model"] | {"layers": 4},
-            "training": _SMALL_MISUSE["training"] | {"epochs": 4.0},
-        },
-        "tiny": {
-            "model": _SMALL_MISUSE["model"] | {"width": 64, "layers": 2, "inner_width": 128},
-            "training": _SMALL_MISUSE["training"] | {"learning_rate": 3e-3, "warmup": 100, "epochs": 4.0},
-        },
-    },
-    "completion": {
-        "paper": {
-            "encoding": {"placeholders": 500},
-            "model": {
-                "width": 512, "layers": 6, "heads": 8, "inner_width": 2048, "distance": 32, "dropout": 0.1,
-                "is_causal": True,
-            },
-            "training": {
-                "learning_rate": 1e-3, "schedule": "cosine", "warmup": 2_000, "epochs": 20.0, "batch_nodes": 16_000,
-                "clip": 0.2, "weight_decay": 0.0,
-            },
-        },
-        "small": _SMALL_COMPLETION,
-        "complete": _SMALL_COMPLETION | {
-            "encoding": {"vocabulary_size": 5_000, "placeholders": 500},
-            "task": {"stride": 500, "has_pointer": True},
-            "training": _SMALL_COMPLETION["training"] | {"validate_every": 8_000, "validation_snippets": 400},
-        },
-        "tiny": _SMALL_COMPLETION | {
-            "model": _SMALL_COMPLETION["model"] | {"width": 64, "layers": 2, "inner_width": 128},
-            "training": _SMALL_COMPLETION["training"] | {"warmup": 100, "epochs": 2.0, "validate_every": 2_000},
-        },
-    },
-}  # fmt: skip
-"""For each task, sizes for many graphics cards (the paper's), for a few cores, for the models in the package (which go
-beyond the paper: docs/variable-misuse.md), and for a demonstration."""
+def check_minimum(config: object, **minimums: float) -> None:
+    """Refuse a value below its minimum. NaN is below everything."""
+    for name, minimum in minimums.items():
+        if not (value := getattr(config, name)) >= minimum:
+            raise ValueError(f"{name} is {value}; it must be at least {minimum}")
 
 
-PRESETS_OF_LANGUAGES: dict[tuple[str, str, str], Preset] = {
-    ("misuse", "paper", "javascript"): {"training": {"epochs": 40.0}},
-}
-"""What a preset has otherwise for a language."""
+def check_choices(config: Any) -> None:
+    """Refuse a value that is none of its field's choices."""
+    for entry in dataclasses.fields(config):
+        if (choices := _choices(entry)) and getattr(config, entry.name) not in choices:
+            raise UnknownName(entry.name, str(getattr(config, entry.name)), choices)
 
 
-def build(corpus: str, preset: str, settings: dict[str, Any], language: str = "", task: str = "misuse") -> Experiment:
-    """An experiment from a preset and settings, which may be nested or have dotted keys (`model.width`).
-
-    >>> build("c", "paper", {}).training.epochs, build("c", "paper", {}, "javascript").training.epochs
-    (25.0, 40.0)
-    >>> build("c", "small", {"model.layers": 2, "seed": 7}).model.layers
-    2
-    """
-    if task not in TASKS:
-        raise UnknownName("task", task, TASKS)
-    if preset not in PRESETS[task]:
-        raise UnknownName(f"preset of {task}", preset, PRESETS[task])
-    of_language = PRESETS_OF_LANGUAGES.get((task, preset, language), {})
-    merged: dict[str, Any] = {"corpus": corpus, "task.name": task}
-    merged |= flattened(PRESETS[task][preset]) | flattened(of_language) | flattened(settings)
-    if merged["task.name"] != task:
-        raise UsageError(f"the settings are for {merged['task.name']}, not for {task}")
-    experiment: Experiment = _from_flat(Experiment, merged, "")
-    return experiment
+def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:
+    choices: tuple[str, ...] = entry.metadata.get("choices") or get_args(entry.type)
+    return choices
 
 
-def read(path: Path) -> Experiment:
-    """Read what `write` wrote. Nothing may be missing: the default of today need not be what was trained with."""
-    settings = flattened(read_settings(path))
-    task = TASKS.get(settings.get("task.name", ""), MisuseConfig)
-    known = {"version", *flattened(dataclasses.asdict(Experiment("", task=task())))}
-    if wrong := [f"has no {key}" for key in sorted(known - settings.keys())] + [
-        f"has {key}, which this version does not know" for key in sorted(settings.keys() - known)
+def config_from(settings: Mapping[str, Any]) -> ExperimentConfig:
+    """Build a config from settings, nested or with dotted keys; unknown keys and wrong types are errors."""
+    flat = flatten(settings)
+    if (task := flat.get("task.name", "misuse")) not in TASK_CONFIGS:
+        raise UnknownName("task", str(task), TASK_CONFIGS)
+    config: ExperimentConfig = _build(ExperimentConfig, flat, "", TASK_CONFIGS[task])
+    return config
+
+
+def load_config(path: Path) -> ExperimentConfig:
+    """Read what `save_config` wrote. No key may be missing: today's default need not be what the run used."""
+    settings = load_settings(path)
+    task = TASK_CONFIGS.get(settings.get("task.name", ""), MisuseConfig)
+    known = flatten(dataclasses.asdict(ExperimentConfig("", task=task()))).keys()
+    if problems := [f"{key} is missing" for key in sorted(known - settings.keys())] + [
+        f"{key} is unknown" for key in sorted(settings.keys() - known)
     ]:
-        raise RunError(f"{path} was written by another version of rarename: it {', '.join(wrong)}; {_WAY_OUT}")
-    del settings["version"]
-    experiment: Experiment = _from_flat(Experiment, settings, "")
-    return experiment
+        raise RunError(f"{path} was written by another version of rarename: {', '.join(problems)}; {_REMEDY}")
+    return config_from(settings)
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """Some or all settings, as they stand in a file."""
+def load_settings(path: Path) -> dict[str, Any]:
+    """Read some or all settings from a TOML file, with dotted keys."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = flatten(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    if (version := content.get("version", VERSION)) != VERSION:
-        raise RunError(f"{path} is of version {version!r}; this rarename reads version {VERSION}; {_WAY_OUT}")
-    return content
+    if (version := settings.pop("version", FORMAT_VERSION)) != FORMAT_VERSION:
+        raise RunError(f"{path} has format version {version!r}, this rarename reads {FORMAT_VERSION}; {_REMEDY}")
+    return settings
 
 
-_WAY_OUT = "use the rarename that made it, or train again with this one"
+_REMEDY = "use the version that wrote it, or train again with this one"
 
 
-def write(experiment: Experiment, path: Path) -> None:
-    """Write an experiment as TOML."""
-    tables = dataclasses.asdict(experiment)
-    plain = {key: value for key, value in tables.items() if not isinstance(value, dict)}
-    lines = [f"version = {VERSION}", *(f"{key} = {_spelt(value)}" for key, value in plain.items())]
-    for name, table in tables.items():
-        if isinstance(table, dict):
-            lines += ["", f"[{name}]", *(f"{key} = {_spelt(value)}" for key, value in table.items())]
-    write_text(path, "\n".join(lines) + "\n")
+def save_config(config: ExperimentConfig, path: Path) -> None:
+    """Write a config as TOML."""
+    write_text(path, tomli_w.dumps({"version": FORMAT_VERSION} | dataclasses.asdict(config)))
 
 
-def _spelt(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
+def mismatches(config: ExperimentConfig, other: ExperimentConfig) -> list[str]:
+    """List the settings in which two configs differ.
 
-
-def flattened(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Tables in tables as one with dotted keys.
-
-    >>> flattened({"seed": 0, "model": {"width": 64}})
-    {'seed': 0, 'model.width': 64}
-    """
-    result: dict[str, Any] = {}
-    for key, value in table.items():
-        result |= flattened(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return result
-
-
-def _from_flat(kind: Any, settings: dict[str, Any], prefix: str) -> Any:
-    """Build a dataclass; a key that it does not have, or a value of another type, is an error."""
-    known = {entry.name: entry for entry in dataclasses.fields(kind)}
-    kinds = {name: entry.type for name, entry in known.items()}
-    if kinds.get("task") is TaskConfig:
-        kinds["task"] = TASKS.get(settings.get("task.name", ""), MisuseConfig)
-    values: dict[str, Any] = {}
-    for key in settings:
-        if key.split(".")[0] not in known:
-            raise UsageError(f"no setting {prefix + key!r}; choose one of {', '.join(prefix + name for name in known)}")
-    for name, its_kind in kinds.items():
-        nested = {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
-        if dataclasses.is_dataclass(its_kind):
-            if name in settings:
-                raise UsageError(f"{prefix + name} is a table of settings, not {settings[name]!r}")
-            values[name] = _from_flat(its_kind, nested, f"{prefix}{name}.")
-        elif nested:
-            raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))!s}")
-        elif name in settings:
-            values[name] = _checked(settings[name], its_kind, prefix + name)
-    try:
-        return kind(**values)
-    except (TypeError, ValueError) as error:
-        is_of_setting = str(error).partition(" ")[0] in known
-        where = prefix if is_of_setting else f"{prefix.rstrip('.') or 'experiment'}: "
-        raise UsageError(f"{where}{error}") from error
-
-
-def _checked(value: Any, kind: Any, name: str) -> Any:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not kind:
-        raise UsageError(f"{name} is {value!r}; expected {kind.__name__}")
-    return value
-
-
-def differences(experiment: Experiment, other: Experiment) -> list[str]:
-    """The settings in which two experiments differ.
-
-    >>> differences(Experiment("a"), Experiment("a", seed=3))
+    >>> mismatches(ExperimentConfig("a"), ExperimentConfig("a", seed=3))
     ['seed (0, not 3)']
     """
-    ours, others = (flattened(dataclasses.asdict(each)) for each in (experiment, other))
-    return [f"{key} ({value!r}, not {others[key]!r})" for key, value in ours.items() if value != others[key]]
+    ours, theirs = (flatten(dataclasses.asdict(each)) for each in (config, other))
+    keys = [*ours, *(key for key in theirs if key not in ours)]
+    return [f"{key} ({ours.get(key)!r}, not {theirs.get(key)!r})" for key in keys if ours.get(key) != theirs.get(key)]
 
 
-def replace_corpus(experiment: Experiment, corpus: str) -> Experiment:
-    """The same experiment on another corpus."""
-    return dataclasses.replace(experiment, corpus=corpus)
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Turn nested tables into one table with dotted keys.
+
+    >>> flatten({"seed": 0, "model": {"d_model": 64}})
+    {'seed': 0, 'model.d_model': 64}
+    """
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return flat
+
+
+class Setting(NamedTuple):
+    """One key that a user can set."""
+
+    key: str
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+def describe(task: str) -> Iterator[Setting]:
+    """List every key of a task's config with its default and its help text."""
+    sections = {"encoding": EncodingConfig, "task": TASK_CONFIGS[task], "model": ModelConfig}
+    for name, config_class in {"": ExperimentConfig, **sections, "training": TrainingConfig}.items():
+        help_texts = _field_docstrings(config_class)
+        for entry in dataclasses.fields(config_class):
+            if entry.name in help_texts:
+                default = None if entry.default is dataclasses.MISSING else entry.default
+                key = f"{name}.{entry.name}" if name else entry.name
+                yield Setting(key, default, help_texts[entry.name], _choices(entry))
+
+
+def _field_docstrings(config_class: type) -> dict[str, str]:
+    """Read the string below each field from the source."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(config_class))).body
+    assert isinstance(tree, ast.ClassDef)
+    texts = {}
+    for node, following in zip(tree.body, tree.body[1:], strict=False):
+        match node, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = " ".join(text.split())
+    return texts
+
+
+def _build(config_class: Any, settings: Mapping[str, Any], prefix: str, task: type[TaskConfig] | None = None) -> Any:
+    types = {entry.name: entry.type for entry in dataclasses.fields(config_class)}
+    if task is not None:
+        types["task"] = task
+    for key in settings:
+        if key.partition(".")[0] not in types:
+            raise UsageError(f"no setting {prefix + key!r}; choose one of {', '.join(prefix + name for name in types)}")
+    values: dict[str, Any] = {}
+    for name, type_ in types.items():
+        nested = {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
+        if dataclasses.is_dataclass(type_):
+            if name in settings:
+                raise UsageError(f"{prefix + name} is a table of settings, not {settings[name]!r}")
+            values[name] = _build(type_, nested, f"{prefix}{name}.")
+        elif nested:
+            raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))}")
+        elif name in settings:
+            values[name] = _checked(settings[name], str if get_args(type_) else type_, prefix + name)
+    try:
+        return config_class(**values)
+    except (TypeError, ValueError) as error:
+        names_a_field = str(error).partition(" ")[0] in types
+        raise UsageError(f"{prefix if names_a_field else ''}{error}") from error
+
+
+def _checked(value: Any, type_: Any, key: str) -> Any:
+    if type_ is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type_:
+        raise UsageError(f"{key} is {value!r}; expected {type_.__name__}")
+    return value

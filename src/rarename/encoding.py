@@ -1,7 +1,7 @@
-"""Encoding: vocabulary and strategy together, which take a snippet to model ids and back.
+"""Encoding: the vocabulary and the strategy of a model, which map snippets to model ids and back.
 
-They are useless apart once a model is trained, so they are saved together with it. A corpus holds rank ids
-and a file holds names; both end in `encode_ranks`, so training and use cannot drift apart.
+A model needs the encoding that it was trained with, so both are saved together. Training reads rank ids from a corpus;
+inference reads names from a file. Both call `encode_ranks`, so that they cannot differ.
 """
 
 import json
@@ -12,35 +12,35 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.anonymize import Ints, Surplus, anonymize_ranks, strategy_named
+from rarename.anonymize import Ints, OnOverflow, anonymize_ranks, strategy_named
 from rarename.errors import CorpusError, UsageError
 from rarename.io import write_text
 from rarename.syntax.traversal import Role
-from rarename.vocabulary import PLACEHOLDER, Special, Vocabulary
+from rarename.vocabulary import PLACEHOLDER, Special, Vocabulary, rank_to_id
 
-FORMAT_VERSION = 1
+FORMAT = ("rarename-encoding", 2)
 
-STAND_INS = {Role.STRING: Special.STRING, Role.NUMBER: Special.NUMBER, Role.REGEXP: Special.REGEXP}
-"""The literals that a task may hide, and what stands for them."""
+LITERAL_MASKS = {Role.STRING: Special.STRING, Role.NUMBER: Special.NUMBER, Role.REGEXP: Special.REGEXP}
+"""The special value that replaces each kind of literal, if the encoding masks it."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A snippet as model ids, with what its placeholders stand for."""
+    """A snippet as model ids, and the original names of its placeholders."""
 
     types: Ints
     values: Ints
     names: dict[int, str]
-    """The name behind each placeholder, by model id."""
+    """The original name of each placeholder, by model id."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How names and node types become the numbers that a model reads.
+    """Maps names and node types to model ids.
 
-    >>> encoding = Encoding(Vocabulary(["np", "sin"]), placeholders=9)
+    >>> encoding = Encoding(Vocabulary(["np", "sin"]), num_placeholders=9)
     >>> encoded = encoding.encode(["my_y", "np", "sin", "my_x", "my_x"])
-    >>> encoding.spell(encoded.values)
+    >>> encoding.to_text(encoded.values)
     ['VAR1', 'np', 'sin', 'VAR2', 'VAR2']
     >>> encoding.decode(encoded.values, encoded.names)
     ['my_y', 'np', 'sin', 'my_x', 'my_x']
@@ -49,37 +49,37 @@ class Encoding:
     values: Vocabulary
     """The values that keep their name."""
     types: Vocabulary = field(default_factory=lambda: Vocabulary([]))
-    """The node types of the corpus; others become UNK, for the set of types has no end."""
+    """The node types of the corpus. Other types become UNK."""
     strategy: str = "ordered"
     """A key of `anonymize.STRATEGIES`."""
-    placeholders: int = 500
-    """How many placeholders there are; the paper takes the length of the longest snippet."""
-    hidden: frozenset[Role] = frozenset()
-    """Literals that are replaced by a stand-in: any of the keys of `STAND_INS`."""
-    parts: Vocabulary = field(default_factory=lambda: Vocabulary([]))
-    """The parts of names that a model is told beside the name or placeholder; the paper has none."""
+    num_placeholders: int = 500
+    """The number of placeholders. In the paper it is the length of the longest snippet."""
+    masked_literals: frozenset[Role] = frozenset()
+    """The literals that are replaced by a special value: keys of `LITERAL_MASKS`."""
+    subtokens: Vocabulary = field(default_factory=lambda: Vocabulary([]))
+    """The subtokens of names that the model receives as an additional input. The paper has none."""
 
     def __post_init__(self) -> None:
         strategy_named(self.strategy)
-        if unknown := self.hidden - STAND_INS.keys():
+        if unknown := self.masked_literals - LITERAL_MASKS.keys():
             raise UsageError(
-                f"there is no stand-in for {', '.join(role.name for role in unknown)}; "
-                f"choose from {', '.join(role.name for role in STAND_INS)}"
+                f"cannot mask {', '.join(role.name for role in unknown)}; "
+                f"choose from {', '.join(role.name for role in LITERAL_MASKS)}"
             )
 
     @property
     def num_values(self) -> int:
-        """The number of value ids: special ones, kept names, placeholders."""
-        return len(Special) + len(self.values) + self.placeholders
+        """The number of value ids: special values, names, placeholders."""
+        return self.first_placeholder + self.num_placeholders
 
     @property
     def num_types(self) -> int:
-        """The number of type ids, the special ones included."""
+        """The number of type ids, including the special ones."""
         return len(Special) + len(self.types)
 
     @property
     def first_placeholder(self) -> int:
-        """The model id of `VAR1`; all ids from here on are placeholders."""
+        """The model id of `VAR1`. All ids from here on are placeholders."""
         return len(Special) + len(self.values)
 
     def encode_ranks(
@@ -87,22 +87,25 @@ class Encoding:
         ranks: NDArray[np.integer],
         roles: NDArray[np.integer] | None = None,
         seeds: Sequence[int] | None = None,
-        surplus: Surplus = "unknown",
+        on_overflow: OnOverflow = "unk",
     ) -> Ints:
-        """Rank ids (of one snippet, or a batch with a snippet a row) to model ids; `roles` tell what to hide."""
-        if self.hidden:
+        """Map rank ids to model ids, for one snippet or a batch with one snippet per row.
+
+        `roles` are needed if the encoding masks literals.
+        """
+        if self.masked_literals:
             if roles is None:
-                raise UsageError("an encoding that hides literals needs the roles of the nodes")
+                raise UsageError("an encoding that masks literals needs the roles of the nodes")
             ranks = np.array(ranks, dtype=np.int64)
-            for role in self.hidden:
-                ranks[roles == role] = STAND_INS[role].rank
+            for role in self.masked_literals:
+                ranks[roles == role] = LITERAL_MASKS[role].rank
         return anonymize_ranks(
             ranks,
             len(self.values),
             self.strategy,
-            placeholders=self.placeholders,
+            num_placeholders=self.num_placeholders,
             seeds=seeds,
-            surplus=surplus,
+            on_overflow=on_overflow,
         )
 
     def encode(
@@ -112,24 +115,23 @@ class Encoding:
         roles: Iterable[Role] | None = None,
         seed: int = 0,
     ) -> Encoded:
-        """A snippet of names to model ids."""
+        """Map the names and types of one snippet to model ids."""
         ranks, _ = self.values.ranks(values)
         role_ids = None if roles is None else np.fromiter(roles, dtype=np.int8)
         ids = self.encode_ranks(ranks, role_ids, [seed])
         names = {
-            int(model_id): value
-            for model_id, value in zip(ids, values, strict=True)
+            model_id: value
+            for model_id, value in zip(ids.tolist(), values, strict=True)
             if model_id >= self.first_placeholder and value is not None
         }
         return Encoded(self.encode_types(types), ids, names)
 
     def encode_types(self, types: Sequence[str]) -> Ints:
-        """Node types to type ids."""
-        ranks = self.type_ranks(types)
-        return np.where(ranks < 0, ~ranks, ranks + len(Special)).astype(np.int64)
+        """Map node types to type ids."""
+        return rank_to_id(self.type_ranks(types))
 
     def type_ranks(self, types: Sequence[str]) -> NDArray[np.int16]:
-        """Node types to rank ids, as a corpus holds them; a type that is not known is `Special.UNK.rank`.
+        """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`.
 
         >>> Encoding(Vocabulary([]), types=Vocabulary(["Module", "Expr"])).type_ranks(["Expr", "Match"])
         array([ 1, -2], dtype=int16)
@@ -138,66 +140,60 @@ class Encoding:
         return np.array([ranks[name] for name in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
-        """Model ids to values; `names` says what the placeholders stand for.
+        """Map model ids to values; special values become None.
 
-        A value that the ids do not tell (UNK, a stand-in, no value) is None.
+        A placeholder becomes its original name if `names` has it.
         """
         known = names or {}
+        return [None if model_id < len(Special) else self._name(model_id, known) for model_id in map(int, ids)]
+
+    def to_text(self, ids: Iterable[int]) -> list[str]:
+        """Map model ids to readable text: `np`, `VAR2`, `UNK`, `EMPTY`."""
         return [
-            None
-            if model_id < len(Special)
-            else self.values[model_id - len(Special)]
-            if model_id < self.first_placeholder
-            else known.get(model_id, self._placeholder(model_id))
+            Special(model_id).name if model_id < len(Special) else self._name(model_id, {})
             for model_id in map(int, ids)
         ]
 
-    def spell(self, ids: Iterable[int]) -> list[str]:
-        """Model ids as a person reads them: `np`, `VAR2`, `UNK`, `EMPTY`."""
-        ids = [int(model_id) for model_id in ids]
-        return [
-            Special(model_id).name if value is None else value
-            for model_id, value in zip(ids, self.decode(ids), strict=True)
-        ]
-
-    def _placeholder(self, model_id: int) -> str:
-        return PLACEHOLDER.format(model_id - self.first_placeholder + 1)
+    def _name(self, model_id: int, names: dict[int, str]) -> str:
+        if model_id < self.first_placeholder:
+            return self.values[model_id - len(Special)]
+        return names.get(model_id, PLACEHOLDER.format(model_id - self.first_placeholder + 1))
 
     def save(self, path: Path) -> None:
         """Write the encoding as one JSON file."""
         content = {
-            "format": "rarename-encoding",
-            "version": FORMAT_VERSION,
+            "format": FORMAT[0],
+            "version": FORMAT[1],
             "strategy": self.strategy,
-            "placeholders": self.placeholders,
-            "hidden": sorted(role.name for role in self.hidden),
+            "num_placeholders": self.num_placeholders,
+            "masked_literals": sorted(role.name for role in self.masked_literals),
             "types": list(self.types),
             "values": list(self.values),
-            "parts": list(self.parts),
+            "subtokens": list(self.subtokens),
         }
         write_text(path, json.dumps(content, ensure_ascii=False, indent=0) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> "Encoding":
-        """Read what `save` wrote."""
+        """Read a file written by `save`."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            version = (content["format"], content["version"])
+            found = (content["format"], content["version"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CorpusError(f"{path} is not an encoding written by rarename: {error}") from error
-        if version != ("rarename-encoding", FORMAT_VERSION):
+        if found != FORMAT:
             raise CorpusError(
-                f"{path} is of format {version[0]} version {version[1]}; this rarename reads rarename-encoding "
-                f"version {FORMAT_VERSION}. Write it again with this version."
+                f"{path} is in format {found[0]} version {found[1]}; this rarename reads {FORMAT[0]} "
+                f"version {FORMAT[1]}. Write it again with this version."
             )
         try:
             return cls(
                 values=Vocabulary(content["values"]),
                 types=Vocabulary(content["types"]),
                 strategy=content["strategy"],
-                placeholders=content["placeholders"],
-                hidden=frozenset(Role[name] for name in content["hidden"]),
-                parts=Vocabulary(content.get("parts", [])),
+                num_placeholders=content["num_placeholders"],
+                masked_literals=frozenset(Role[name] for name in content["masked_literals"]),
+                subtokens=Vocabulary(content["subtokens"]),
             )
         except (KeyError, TypeError) as error:
             raise CorpusError(f"{path} is damaged: {error!r}") from error

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from rarename.errors import UsageError
 
 
@@ -39,6 +37,8 @@ def locked(path: Path, message: str) -> Iterator[None]:
 
     The lock ends with the process that holds it, however that ends; the empty lock file may stay.
     """
+    from filelock import FileLock, Timeout  # imports fcntl, which prediction does not need
+
     lock = FileLock(path, blocking=False)
     try:
         lock.acquire()

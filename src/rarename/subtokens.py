@@ -1,7 +1,7 @@
-"""The parts of names: `maxIndex` and `max_index` are both `max index`.
+"""Subtokens of names: `maxIndex` and `max_index` both consist of `max` and `index`.
 
-A placeholder tells which variable is which; the parts of a rare name still tell what it may be about. The paper has no
-such thing: a model may be told them beside the placeholder, never instead of it.
+A placeholder identifies a variable but hides its name. A model may receive the subtokens of the name in addition to the
+placeholder. The paper has no such input.
 """
 
 import re
@@ -13,43 +13,43 @@ from numpy.typing import NDArray
 
 from rarename.vocabulary import Vocabulary
 
-MAX_PARTS = 4
-"""Of a longer name the last ones count: they say what it is, those before say which."""
+MAX_SUBTOKENS = 4
+"""A longer name keeps its last subtokens: in `old_max_row_index`, `index` matters more than `old`."""
 
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_MAX_LENGTH = 60
+_SUBTOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MAX_NAME_LENGTH = 60
 
 
-def parts_of(name: str | None) -> list[str]:
-    """The parts of a name, in lower case; digits are none.
+def split_subtokens(name: str | None) -> list[str]:
+    """Split a name into lower-case subtokens, without digits.
 
-    >>> [parts_of(name) for name in ("max_index", "maxIndex2", "HTTPServer", "x", "_", None)]
+    >>> [split_subtokens(name) for name in ("max_index", "maxIndex2", "HTTPServer", "x", "_", None)]
     [['max', 'index'], ['max', 'index'], ['http', 'server'], ['x'], [], []]
     """
-    if name is None or len(name) > _MAX_LENGTH or not name.isascii():
+    if name is None or len(name) > _MAX_NAME_LENGTH or not name.isascii():
         return []
-    return [part.lower() for part in _PART.findall(name)]
+    return [subtoken.lower() for subtoken in _SUBTOKEN.findall(name)]
 
 
-def frequent_parts(names: Iterable[str], counts: Iterable[int], size: int) -> Vocabulary:
-    """The most frequent parts of names that occur so often.
+def frequent_subtokens(names: Iterable[str], counts: Iterable[int], size: int) -> Vocabulary:
+    """Return the `size` most frequent subtokens of names that occur `counts` times.
 
-    >>> list(frequent_parts(["max_index", "index"], [2, 1], 1))
+    >>> list(frequent_subtokens(["max_index", "index"], [2, 1], 1))
     ['index']
     """
     total: Counter[str] = Counter()
     for name, count in zip(names, counts, strict=True):
         if count:
-            for part in parts_of(name):
-                total[part] += count
-    ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return Vocabulary([part for part, _ in ranked[:size]])
+            for subtoken in split_subtokens(name):
+                total[subtoken] += count
+    return Vocabulary(sorted(total, key=lambda subtoken: (-total[subtoken], subtoken))[:size])
 
 
-def part_ids(names: Sequence[str | None], parts: Vocabulary) -> NDArray[np.int16]:
-    """For each name the ranks of its parts plus 1, and 0 for none: (names, MAX_PARTS)."""
-    result = np.zeros((len(names), MAX_PARTS), dtype=np.int16)
+def subtoken_ids(names: Sequence[str | None], subtokens: Vocabulary) -> NDArray[np.int16]:
+    """Return the rank of each subtoken plus 1, padded with 0: (names, MAX_SUBTOKENS)."""
+    ids = np.zeros((len(names), MAX_SUBTOKENS), dtype=np.int16)
     for row, name in enumerate(names):
-        found = [rank + 1 for part in parts_of(name) if (rank := parts.rank(part)) is not None][-MAX_PARTS:]
-        result[row, : len(found)] = found
-    return result
+        known = [rank + 1 for subtoken in split_subtokens(name) if (rank := subtokens.rank(subtoken)) is not None]
+        last = known[-MAX_SUBTOKENS:]
+        ids[row, : len(last)] = last
+    return ids

@@ -1,4 +1,8 @@
-"""Vocabulary: the names that keep their own name, most frequent first; and the special values."""
+"""Vocabulary: names ranked by frequency, and the special values.
+
+A corpus identifies a name by its *rank id*: 0 is the most frequent name, and special values are below 0. Rank ids do
+not depend on the vocabulary size of a model. A model reads *model ids*, which start with the special values.
+"""
 
 import re
 from collections import Counter
@@ -6,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from itertools import islice
 from pathlib import Path
 from typing import overload
 
@@ -18,63 +21,71 @@ from rarename.io import write_text
 
 
 class Special(IntEnum):
-    """Model ids that stand for no name. They are special at every vocabulary size and never renamed."""
+    """Model ids that are no names. They exist at every vocabulary size and are never renamed."""
 
     PAD = 0
-    """No node: fills a batch up."""
+    """Padding of a batch."""
     UNK = 1
-    """A rare value whose name is not told."""
+    """A rare name without a placeholder."""
     EMPTY = 2
     """A node without a value."""
     STRING = 3
-    """Any string, where a task hides them."""
+    """Any string literal, if the encoding masks strings."""
     NUMBER = 4
-    """Any number, where a task hides them."""
+    """Any number, if the encoding masks numbers."""
     REGEXP = 5
-    """Any regular expression, where a task hides them."""
+    """Any regular expression, if the encoding masks them."""
 
     @property
     def rank(self) -> int:
-        """The code of this special value among rank ids: below zero, where no name can be."""
+        """The rank id of this special value."""
         return ~int(self)
 
 
+def rank_to_id(ranks: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Model ids of names that all keep their name.
+
+    >>> rank_to_id(np.array([0, 1, Special.UNK.rank]))
+    array([6, 7, 1])
+    """
+    ranks = np.asarray(ranks, dtype=np.int64)
+    return np.where(ranks < 0, ~ranks, ranks + len(Special))
+
+
 PLACEHOLDER = "VAR{}"
-"""How a placeholder is spelt; numbers count from 1, as in the paper."""
+"""The name of a placeholder; its number starts at 1, as in the paper."""
 
 _PLACEHOLDER_NAME = re.compile(r"VAR[0-9]+\Z")
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether a name is spelt like a placeholder: such a name may not be kept, or the two would be mixed up."""
+    """Whether a name looks like a placeholder. Such a name is always renamed, so that `VAR1` is never ambiguous."""
     return _PLACEHOLDER_NAME.match(name) is not None
 
 
 class Vocabulary(Sequence[str]):
-    """Names by rank: the most frequent has rank 0.
+    """Names by rank: the most frequent name has rank 0.
 
     >>> vocabulary = Vocabulary.ranked(["x", "np", "np", "sin"])
     >>> list(vocabulary), vocabulary.rank("np"), vocabulary.rank("my_x")
     (['np', 'sin', 'x'], 0, None)
 
-    Names that are spelt like placeholders are left out, so that `VAR1` always means a placeholder.
+    A vocabulary never contains names that look like placeholders.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._ranks = {name: 0 for name in names if not is_placeholder(name)}
-        for rank, name in enumerate(self._ranks):
-            self._ranks[name] = rank
-        self._names = list(self._ranks)
+        self._names = [name for name in dict.fromkeys(names) if not is_placeholder(name)]
+        self._ranks = {name: rank for rank, name in enumerate(self._names)}
 
     @classmethod
     def ranked(cls, names: Iterable[str]) -> "Vocabulary":
-        """Rank names by how often they occur, ties by the alphabet."""
+        """Rank names by frequency; equally frequent names are ranked alphabetically."""
         counts = Counter(names)
         return cls(sorted(counts, key=lambda name: (-counts[name], name)))
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
-        """Read a text file with one name a line, most frequent first."""
+        """Read a text file with one name per line, the most frequent first."""
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
@@ -82,45 +93,50 @@ class Vocabulary(Sequence[str]):
         return cls(line.strip() for line in text.splitlines() if line.strip())
 
     @classmethod
+    @cache
     def default(cls, language: str) -> "Vocabulary":
-        """The vocabulary inside the package, counted on popular packages (see docs/vocabularies.md).
+        """Load the vocabulary of the package for a language (docs/vocabularies.md).
 
         >>> Vocabulary.default("python").rank("self")
         0
         """
-        return _default(language)
+        folder = files("rarename") / "data" / "vocabularies"
+        path = folder / f"{language}.txt"
+        if not path.is_file():
+            choices = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
+            raise UnknownName("vocabulary inside the package for language", language, choices)
+        return cls(path.read_text(encoding="utf-8").splitlines())
 
     def write(self, path: Path) -> None:
-        """Write what `read` reads; the file is complete or absent."""
+        """Write a file for `read`."""
         write_text(path, "".join(f"{name}\n" for name in self))
 
     def rank(self, name: str) -> int | None:
-        """The rank of a name, None if the vocabulary does not have it."""
+        """Return the rank of a name, or None if the vocabulary does not contain it."""
         return self._ranks.get(name)
 
     def ranks(self, values: Iterable[str | None]) -> tuple[NDArray[np.int64], list[str]]:
-        """Rank ids of a snippet, and the names that are new, in order of appearance.
+        """Return the rank ids of a snippet and its names outside the vocabulary, in order of first appearance.
 
-        A value that the vocabulary lacks gets a rank beyond its end, one for each distinct value.
+        Each distinct name outside the vocabulary gets its own rank id after the last rank.
 
         >>> ids, new = Vocabulary(["np", "sin"]).ranks(["y", "np", None, "y"])
         >>> ids.tolist(), new
         ([2, 0, -3, 2], ['y'])
         """
-        size, known = len(self), self._ranks
         new: dict[str, int] = {}
-        ids = [
-            Special.EMPTY.rank if value is None
-            # A rank of 0 is false, hence no `or`.
-            else rank if (rank := known.get(value)) is not None
-            else new.setdefault(value, size + len(new))
-            for value in values
-        ]  # fmt: skip
-        return np.array(ids, dtype=np.int64), list(new)
+
+        def rank_id(value: str | None) -> int:
+            if value is None:
+                return Special.EMPTY.rank
+            rank = self._ranks.get(value)
+            return new.setdefault(value, len(self) + len(new)) if rank is None else rank
+
+        return np.array([rank_id(value) for value in values], dtype=np.int64), list(new)
 
     def top(self, size: int) -> "Vocabulary":
-        """The most frequent names only."""
-        return Vocabulary(islice(self, min(size, len(self))))
+        """Keep only the most frequent names."""
+        return Vocabulary(self._names[:size])
 
     def __len__(self) -> int:
         return len(self._names)
@@ -139,14 +155,4 @@ class Vocabulary(Sequence[str]):
         return name in self._ranks
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self)} names: {', '.join(islice(self, 5))}, …)"
-
-
-@cache
-def _default(language: str) -> Vocabulary:
-    folder = files("rarename") / "data" / "vocabularies"
-    path = folder / f"{language}.txt"
-    if not path.is_file():
-        choices = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
-        raise UnknownName("vocabulary inside the package for language", language, choices)
-    return Vocabulary(path.read_text(encoding="utf-8").splitlines())
+        return f"Vocabulary({len(self)} names: {', '.join(self[:5])}, …)"

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from rarename.assist import MAX_NODES_CHECKED, Checker, Files, Finding, Skipped, load_model, packaged
-from rarename.assist.diagnostics import is_silenced
+from rarename.assist import MAX_NODES_CHECKED, Checker, Files, Diagnostic, Skipped, load_model, packaged_model
+from rarename.assist.diagnostics import is_suppressed
 from rarename.corpus import Corpus
 from rarename.errors import ParseError, RunError, UsageError
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
-from rarename.tasks.misuse.examples import Functions, Nodes, cut_out
+from rarename.tasks.misuse.examples import FunctionDataset, EncodedFile, outermost_within
 from rarename.tasks.misuse.task import MisuseConfig
-from rarename.tasks.rank_mapping import Alignment
+from rarename.tasks.rank_mapping import RankMapping
 from rarename.vocabulary import Special
 
 AREA = """class Box:
@@ -57,13 +57,13 @@ def same_partition(left, right):
 def test_a_text_gives_the_tensors_that_training_makes_of_it(model, projects, corpus_folder, split):
     corpus = Corpus(corpus_folder)
     files = list(corpus.split(split))
-    trained = Functions(corpus, split, Alignment(None, corpus.ranking(*MisuseConfig.counted)), max_nodes=250)
+    trained = FunctionDataset(corpus, split, RankMapping(None, corpus.ranking(*MisuseConfig.counted)), max_nodes=250)
     compared = 0
     for number, file in enumerate(files):
         text = PYTHON.decode((projects.parent / file.path).read_bytes())
         traversal = parse(text, PYTHON)
-        nodes = Nodes.of(traversal, PYTHON, model.encoding)
-        cut = cut_out(functions(traversal, PYTHON), 250)
+        nodes = EncodedFile.of(traversal, PYTHON, model.encoding)
+        cut = outermost_within(functions(traversal, PYTHON), 250)
         for index in np.nonzero(trained._places[:, 0] == number)[0]:
             place = tuple(trained._places[index, 1:])
             assert place in cut
@@ -86,16 +86,16 @@ def test_a_type_that_the_model_has_not_met_is_unknown(model):
     new = [kind not in model.encoding.types for kind in traversal.types]
     assert any(new)
     start, length = functions(traversal, PYTHON)[0]
-    types = model.batch([Nodes.of(traversal, PYTHON, model.encoding).cut(start, length)]).types[0]
+    types = model.batch([EncodedFile.of(traversal, PYTHON, model.encoding).cut(start, length)]).types[0]
     assert ((types == Special.UNK).numpy() == new[start : start + length]).all()
 
 
 def test_more_rare_names_than_placeholders_are_unknown(checker, model):
-    names = [f"rare_{number}" for number in range(model.encoding.placeholders + 20)]
+    names = [f"rare_{number}" for number in range(model.encoding.num_placeholders + 20)]
     source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
     [finding] = checker.check(source, "python")
     assert {finding.name, finding.suggestion} <= set(names)
-    nodes = Nodes.of(parse(source, PYTHON), PYTHON, model.encoding)
+    nodes = EncodedFile.of(parse(source, PYTHON), PYTHON, model.encoding)
     values = model.batch([nodes.cut(1, len(nodes.types) - 1)]).values
     assert (values == Special.UNK).sum() == 2 * 21  # `f` has the first placeholder
 
@@ -204,7 +204,7 @@ def said(monkeypatch, language, checker, source, place, repair):
     traversal = parse(source, language)
     start, _ = functions(traversal, language)[0]
 
-    def suspicions(self, given, nests):
+    def predict_bugs(self, given, nests):
         [function] = given
         wrong = int(function.variables[place])
         right = next(node for node in function.variables if traversal.values[start + node] == repair)
@@ -215,7 +215,7 @@ def said(monkeypatch, language, checker, source, place, repair):
             confidence=torch.tensor([0.97]),
         )
 
-    monkeypatch.setattr(Model, "suspicions", suspicions)
+    monkeypatch.setattr(Model, "predict_bugs", predict_bugs)
 
 
 # --- comments that silence --------------------------------------------------------------------------------
@@ -248,16 +248,16 @@ def test_a_comment_silences_its_line(checker, monkeypatch, comment, is_silent):
 
 
 def test_javascript_has_its_own_comments():
-    assert is_silenced("x = a; // noqa: RN001", JAVASCRIPT)
-    assert not is_silenced("x = a; // eslint-disable-line", JAVASCRIPT)
-    assert not is_silenced("x = a; # noqa", JAVASCRIPT)
+    assert is_suppressed("x = a; // noqa: RN001", JAVASCRIPT)
+    assert not is_suppressed("x = a; // eslint-disable-line", JAVASCRIPT)
+    assert not is_suppressed("x = a; # noqa", JAVASCRIPT)
 
 
 def test_what_is_silenced_is_counted(checker, tmp_path):
     lines = "".join(f"{line}  # noqa\n" for line in AREA.splitlines())
     (tmp_path / "m.py").write_text(lines, encoding="utf-8")
     report = check_files(checker, tmp_path)
-    assert (report.findings, report.num_silenced, report.exit_code) == ([], 1, 0)
+    assert (report.findings, report.num_suppressed, report.exit_code) == ([], 1, 0)
 
 
 # --- functions in functions -------------------------------------------------------------------------------
@@ -534,12 +534,12 @@ def test_a_model_that_the_package_does_not_have():
     with pytest.raises(
         RunError, match="no model for misuse in cobol inside the package; train one with `rarename train misuse`"
     ):
-        packaged("cobol")
+        packaged_model("cobol")
 
 
 def test_the_models_of_the_package_are_read_when_needed(python_run, monkeypatch):
     asked = []
-    monkeypatch.setattr("rarename.assist.check.packaged", lambda language: asked.append(language) or python_run)
+    monkeypatch.setattr("rarename.assist.check.packaged_model", lambda language: asked.append(language) or python_run)
     checker = Checker.load(min_confidence=0)
     assert asked == []
     assert len(checker.check(AREA, "python")) == 1
@@ -584,8 +584,8 @@ def test_a_folder_that_is_no_run(tmp_path):
 
 def test_a_finding_is_a_value():
     values = ("m.py", 1, 2, 1, 3, "f", "a", "b", 0.5)
-    assert Finding(*values) == Finding(*values)
-    assert "source" not in repr(Finding(*values))
+    assert Diagnostic(*values) == Diagnostic(*values)
+    assert "source" not in repr(Diagnostic(*values))
 
 
 class Steps:

@@ -69,7 +69,7 @@ def test_what_may_stand_around_a_name_is_asked_for_where_nothing_follows(complet
 
 
 def cursor_of(completer, text, line, column):
-    from rarename.syntax.unfinished import at_cursor
+    from rarename.syntax.cursor import at_cursor
 
     return at_cursor(text, completer.language, line, column)
 
@@ -109,7 +109,7 @@ def test_with_a_star_any_name_can_be_in_scope(completer):
 def test_words_of_the_language_are_left_out(completer):
     cursor = cursor_of(completer, TEXT, 6, 12)
     assert "os" in names(completer.at(cursor, top=10_000))
-    assert "os" not in names(completer.at(replace(cursor, reserved=frozenset({"os"})), top=10_000))
+    assert "os" not in names(completer.at(replace(cursor, keywords=frozenset({"os"})), top=10_000))
 
 
 def test_an_argument_may_be_passed_by_its_name(completer):
@@ -269,7 +269,7 @@ def test_the_command(completion_run, tmp_path, capsys):
     place = [str(path), "--line", "6", "--column", "15", "--model", str(completion_run)]
     assert main(["complete", *place]) == 0
     assert capsys.readouterr().out.startswith("zebra_file ")
-    assert main(["complete", *place, "--format", "json"]) == 0
+    assert main(["complete", *place, "--output-format", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["word"] == "zeb"
     assert [each["name"] for each in content["suggestions"]] == ["zebra_file"]
@@ -288,7 +288,7 @@ def test_the_command_says_that_no_name_fits(completion_run, tmp_path, capsys):
     [
         (["nowhere.py", "--line", "1", "--column", "1"], "nowhere.py: No such file"),
         (["-", "--line", "1", "--column", "1"], "say --language"),
-        (["x.py", "--line", "1", "--column", "1", "--top", "0"], "expected at least 1"),
+        (["x.py", "--line", "1", "--column", "1", "--top-k", "0"], "expected at least 1"),
     ],
 )
 def test_what_the_command_cannot_do(arguments, message, capsys):

@@ -8,11 +8,11 @@ from urllib.parse import unquote
 import pytest
 
 from rarename._version import __version__
-from rarename.assist import Finding, Report, Skipped
+from rarename.assist import Diagnostic, CheckResult, Skipped
 from rarename.assist.formats import FORMATS, as_github, as_json, as_sarif, as_text, describe_skipped, summary
 from rarename.cli import check as command
 
-FINDING = Finding(
+FINDING = Diagnostic(
     path="src/loader.py",
     line=127,
     column=26,
@@ -28,8 +28,8 @@ FINDING = Finding(
 SKIPS = [Skipped("src/old.py", 3, "Python 2 only", "Missing parentheses"), Skipped("src/link.py", None, "link")]
 
 
-def report(*findings, skipped=(), num_files=31, num_silenced=0):
-    return Report(list(findings), list(skipped), num_files, 212, num_silenced, 0.9, 1.23456)
+def report(*findings, skipped=(), num_files=31, num_suppressed=0):
+    return CheckResult(list(findings), list(skipped), num_files, 212, num_suppressed, 0.9, 1.23456)
 
 
 def test_the_command_offers_every_format():
@@ -72,7 +72,7 @@ def test_carets_stand_under_the_name(source, column, end, shown):
 
 
 def test_the_summary_says_what_was_skipped_and_why():
-    assert summary(report(skipped=[*SKIPS, replace(SKIPS[1], path="b.py")], num_files=1, num_silenced=2)) == (
+    assert summary(report(skipped=[*SKIPS, replace(SKIPS[1], path="b.py")], num_files=1, num_suppressed=2)) == (
         "0 findings in 212 functions, 1 file; 2 silenced; 3 skipped (2 link, 1 Python 2 only)"
     )
 

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from rarename.assist import Checker, Completer, load_model, packaged
+from rarename.assist import Checker, Completer, load_model, packaged_model
 from rarename.assist.files import CHECKED
 
 MEGABYTE = 1_000_000
@@ -14,7 +14,7 @@ PAPER = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.r
 
 @pytest.mark.parametrize("language", [language.name for language in CHECKED])
 def test_a_model_is_inside_the_package(language):
-    folder = packaged(language)
+    folder = packaged_model(language)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * MEGABYTE
     bound = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
     assert load_model(folder).min_confidence == bound
@@ -22,7 +22,7 @@ def test_a_model_is_inside_the_package(language):
     card = (folder / "README.md").read_text()
     assert f"confidence of {bound}" in card
     assert "rarename train misuse" in card
-    assert "/tmp" not in (folder / "experiment.toml").read_text()
+    assert "/tmp" not in (folder / "config.toml").read_text()
 
 
 def test_the_example_of_the_paper_is_found():
@@ -51,11 +51,11 @@ def test_mistakes_in_javascript_are_found(text, name, suggestion):
 
 @pytest.mark.parametrize("language", [language.name for language in CHECKED])
 def test_a_model_for_completion_is_inside_the_package(language):
-    folder = packaged(language, "completion")
+    folder = packaged_model(language, "completion")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12 * MEGABYTE
     card = (folder / "README.md").read_text()
     assert "rarename train completion" in card
-    assert "/tmp" not in (folder / "experiment.toml").read_text()
+    assert "/tmp" not in (folder / "config.toml").read_text()
     assert Completer.load(language).language.name == language
 
 

@@ -7,13 +7,14 @@ import random
 
 import pytest
 
-from rarename.corpus.documents import Bug, Chunk, ChunkLimits, Document, Skip, SourceOptions
+from rarename.corpus.documents import Chunk, ChunkLimits, Document, Skip, SourceOptions
 from rarename.corpus.published import read_allowed, read_duplicates
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
 from rarename.progress import NullProgress
 from rarename.syntax import JAVASCRIPT, TOKENS
 from rarename.syntax import PYTHON as PYTHON_FILES
+from rarename.syntax.traversal import MisuseLabel
 
 
 def tree_line(name):
@@ -229,8 +230,8 @@ def test_great_example_keeps_its_positions_and_bug(tmp_path):
     path.write_bytes(gzip.compress(f"{example_line()}\n{clean}\n{example_line(provenances=[])}\n".encode()))
     documents, skips = read_all([path], language=TOKENS)
     assert skips == []
-    assert documents[0].bug == Bug(4, (2, 8), (2, 4, 8), "VARIABLE_MISUSE")
-    assert documents[1].bug == Bug(0, (), (2, 8, 4), "VARIABLE_MISUSE")
+    assert documents[0].bug == MisuseLabel(4, (2, 8), (2, 4, 8), "VARIABLE_MISUSE")
+    assert documents[1].bug == MisuseLabel(0, (), (2, 8, 4), "VARIABLE_MISUSE")
     assert documents[0].content.values[1] == "def f("
     assert set(documents[0].content.parents) == {-1}
     assert (documents[0].path, documents[0].project) == ("owner/repo/m.py#dev.jsonl.gz:1", "owner/repo")

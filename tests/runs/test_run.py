@@ -26,19 +26,19 @@ from rarename.errors import RunError, UnknownName, UsageError
 from rarename.runs.run import evaluate, train
 from rarename.training import trainer as loop
 from rarename.training.checkpoint import read_tensors
-from rarename.training.trainer import Outcome
+from rarename.training.trainer import StopReason
 
 SETTINGS = {
     "encoding.vocabulary_size": 50,
-    "encoding.placeholders": 80,
-    "task.max_nodes": 80,
-    "model": {"width": 16, "layers": 1, "heads": 2, "inner_width": 16, "dropout": 0.1},
+    "encoding.num_placeholders": 80,
+    "task.max_function_nodes": 80,
+    "model": {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16, "dropout": 0.1},
     "training": {
-        "epochs": 0.6,
-        "batch_nodes": 1000,
-        "validate_every": 300,
-        "validation_snippets": 20,
-        "save_every": 0.0,
+        "num_epochs": 0.6,
+        "max_batch_nodes": 1000,
+        "eval_every_examples": 300,
+        "eval_examples": 20,
+        "save_every_seconds": 0.0,
     },
 }
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def setting(corpus_folder):
-    return build(str(corpus_folder), "tiny", SETTINGS)
+    return preset_config(str(corpus_folder), "tiny", SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def same_tensors(left, right):
 
 def assert_same_run(left, right):
     """Bit for bit, and nothing left lying about."""
-    assert same_tensors(left / "weights.safetensors", right / "weights.safetensors")
-    assert same_tensors(left / "state.safetensors", right / "state.safetensors")
+    assert same_tensors(left / "model.safetensors", right / "model.safetensors")
+    assert same_tensors(left / "trainer_state.safetensors", right / "trainer_state.safetensors")
     metrics = [[json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()] for run in (left, right)]
     times = {"seconds", "seconds_left", "examples_per_second", "nodes_per_second", "waiting"}
     first, second = ([{key: line[key] for key in line.keys() - times} for line in run] for run in metrics)
@@ -77,19 +77,19 @@ def assert_same_run(left, right):
 def command(setting, folder, *more):
     """The words after `rarename` for a run."""
     toml = folder.with_suffix(".toml")
-    experiments.write(setting, toml)
-    return ["train", "misuse", "--corpus", setting.corpus, "--run", str(folder), "--config", str(toml), *more]
+    save_config(setting, toml)
+    return ["train", "misuse", "--corpus", setting.corpus, "--output-dir", str(folder), "--config", str(toml), *more]
 
 
 def test_a_run_is_repeatable(setting, undisturbed, tmp_path):
     train(setting, tmp_path / "again")
-    assert same_tensors(undisturbed / "weights.safetensors", tmp_path / "again" / "weights.safetensors")
-    assert same_tensors(undisturbed / "state.safetensors", tmp_path / "again" / "state.safetensors")
+    assert same_tensors(undisturbed / "model.safetensors", tmp_path / "again" / "model.safetensors")
+    assert same_tensors(undisturbed / "trainer_state.safetensors", tmp_path / "again" / "trainer_state.safetensors")
 
 
 def test_another_seed_is_another_run(setting, undisturbed, tmp_path):
     train(dataclasses.replace(setting, seed=1), tmp_path / "other")
-    assert not same_tensors(undisturbed / "weights.safetensors", tmp_path / "other" / "weights.safetensors")
+    assert not same_tensors(undisturbed / "model.safetensors", tmp_path / "other" / "model.safetensors")
 
 
 def test_stopped_again_and_again_it_ends_in_the_same_weights(setting, undisturbed, tmp_path):
@@ -118,8 +118,8 @@ for _ in sys.stdin:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_moment_it_ends_in_the_same_weights(setting, undisturbed, tmp_path):
-    folder, state, random, num_torn = tmp_path / "run", tmp_path / "run" / "state.safetensors", Random(0), 0
-    words = [sys.executable, "-c", LIVES, *command(setting, folder, "--resume", "--threads", "1")]
+    folder, state, random, num_torn = tmp_path / "run", tmp_path / "run" / "trainer_state.safetensors", Random(0), 0
+    words = [sys.executable, "-c", LIVES, *command(setting, folder, "--resume", "--num-threads", "1")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(words, **pipes) as lives:
         for life in range(9):
@@ -140,7 +140,7 @@ def test_killed_at_any_moment_it_ends_in_the_same_weights(setting, undisturbed, 
             num_torn += any(folder.glob(".*.part"))
         lives.stdin.close()
     assert num_torn
-    assert train(setting, folder, resume=True) is Outcome.FINISHED
+    assert train(setting, folder, resume=True) is StopReason.FINISHED
     assert_same_run(undisturbed, folder)
 
 
@@ -153,11 +153,11 @@ def modified(path):
 def test_interrupted_the_step_is_ended_and_the_state_saved(setting, undisturbed, tmp_path, event):
     folder = tmp_path / "run"
     folder_setting = dataclasses.replace(setting, training=dataclasses.replace(setting.training, save_every=1e9))
-    words = command(folder_setting, folder, "--format", "json", "--threads", "1")
+    words = command(folder_setting, folder, "--output-format", "json", "--num-threads", "1")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-m", "rarename", *words], **pipes) as process:
         process.stdout.readline()
-        assert not (folder / "state.safetensors").exists()
+        assert not (folder / "trainer_state.safetensors").exists()
         if event == "ctrl-c":
             process.send_signal(signal.SIGINT)
         else:
@@ -165,8 +165,8 @@ def test_interrupted_the_step_is_ended_and_the_state_saved(setting, undisturbed,
         error = process.stderr.read()
     assert process.returncode == 130
     assert error == "rarename train: interrupted; the same command with --resume goes on\n"
-    assert (folder / "state.safetensors").exists()
-    assert train(folder_setting, folder, resume=True) is Outcome.FINISHED
+    assert (folder / "trainer_state.safetensors").exists()
+    assert train(folder_setting, folder, resume=True) is StopReason.FINISHED
     assert_same_run(undisturbed, folder)
 
 
@@ -194,19 +194,19 @@ def test_scores_of_dense_epochs_choose_no_weights(setting, tmp_path, monkeypatch
     monkeypatch.setattr(loop, "measure", measure)
     train(dataclasses.replace(setting, task=dense, training=training), tmp_path / "dense")
     assert len(num_looks) > 3
-    _, state = read_tensors(tmp_path / "dense" / "state.safetensors")
+    _, state = read_tensors(tmp_path / "dense" / "trainer_state.safetensors")
     assert float(state["position.best"]) == 0.1
 
 
 def test_the_setting_is_saved_with_the_run(setting, undisturbed):
-    saved = experiments.read(undisturbed / "experiment.toml")
+    saved = load_config(undisturbed / "config.toml")
     assert saved == dataclasses.replace(setting, corpus_digest=Corpus(setting.corpus).digest())
 
 
 def test_commands(setting, undisturbed, capfd):
-    assert main(["evaluate", str(undisturbed), "--split", "validation", "--format", "json"]) == 0
+    assert main(["evaluate", str(undisturbed), "--split", "validation", "--output-format", "json"]) == 0
     assert json.loads(capfd.readouterr().out) == evaluate(undisturbed, "validation")
-    assert main(["train", "misuse", "--corpus", setting.corpus, "--run", str(undisturbed)]) == 2
+    assert main(["train", "misuse", "--corpus", setting.corpus, "--output-dir", str(undisturbed)]) == 2
     assert "holds a run already; say --resume to go on with it" in capfd.readouterr().err
 
 
@@ -219,7 +219,7 @@ def test_a_folder_that_is_no_run_is_not_touched(setting, tmp_path):
     (tmp_path / "precious.txt").write_text("mine")
     with pytest.raises(RunError, match="exists and is no run"):
         train(setting, tmp_path)
-    with pytest.raises(RunError, match=r"is no run \(it has no experiment.toml\)"):
+    with pytest.raises(RunError, match=r"is no run \(it has no config.toml\)"):
         evaluate(tmp_path)
 
 
@@ -229,7 +229,7 @@ def test_a_folder_that_is_no_run_is_not_touched(setting, tmp_path):
 @pytest.fixture
 def begun(setting, tmp_path):
     """A run that has taken its first step."""
-    assert train(setting, tmp_path / "begun", time_limit=0.0) is Outcome.INTERRUPTED
+    assert train(setting, tmp_path / "begun", time_limit=0.0) is StopReason.INTERRUPTED
     return tmp_path / "begun"
 
 
@@ -239,9 +239,9 @@ def finished(undisturbed, tmp_path):
     return Path(shutil.copytree(undisturbed, tmp_path / "finished"))
 
 
-@pytest.mark.parametrize("name", ["state.safetensors", "weights.safetensors"])
+@pytest.mark.parametrize("name", ["trainer_state.safetensors", "model.safetensors"])
 def test_a_full_disk_leaves_what_was_saved(setting, undisturbed, begun, monkeypatch, name):
-    before = (begun / "state.safetensors").read_bytes()
+    before = (begun / "trainer_state.safetensors").read_bytes()
 
     def save_until_full(tensors, path, metadata):
         if name in str(path):
@@ -254,10 +254,10 @@ def test_a_full_disk_leaves_what_was_saved(setting, undisturbed, begun, monkeypa
         message = rf"{name} could not be written: .*No space left.*; when there is room .* with --resume goes on"
         with pytest.raises(RunError, match=message):
             train(setting, begun, resume=True)
-    if name == "state.safetensors":
+    if name == "trainer_state.safetensors":
         assert (begun / name).read_bytes() == before
     assert not list(begun.glob(".*"))
-    assert train(setting, begun, resume=True) is Outcome.FINISHED
+    assert train(setting, begun, resume=True) is StopReason.FINISHED
     assert_same_run(undisturbed, begun)
 
 
@@ -268,7 +268,7 @@ def test_a_torn_line_of_metrics_is_written_again(setting, undisturbed, begun):
 
 
 def test_a_truncated_file_says_so(setting, finished):
-    for name in ("weights.safetensors", "state.safetensors"):
+    for name in ("model.safetensors", "trainer_state.safetensors"):
         (finished / name).write_bytes((finished / name).read_bytes()[:1000])
     with pytest.raises(RunError, match=r"weights\.safetensors is damaged: .*; train again, or put back a copy"):
         evaluate(finished)
@@ -279,7 +279,7 @@ def test_a_truncated_file_says_so(setting, finished):
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_run_does_not_go_on_without_its_best_weights(setting, finished, is_there):
     """They may stay the best, and all that is trained from here on would come to nothing."""
-    weights = finished / "weights.safetensors"
+    weights = finished / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-50])
     if not is_there:
         weights.unlink()
@@ -309,7 +309,7 @@ def test_a_time_limit_is_a_time(setting, tmp_path, time):
 
 
 def test_a_state_of_another_version_says_so(setting, finished):
-    save_file({"other": torch.zeros(1)}, finished / "state.safetensors")
+    save_file({"other": torch.zeros(1)}, finished / "trainer_state.safetensors")
     with pytest.raises(
         RunError, match=r"(?s)state\.safetensors does not fit this version .*; go on with the version that"
     ):
@@ -332,13 +332,13 @@ def test_a_state_of_another_version_says_so(setting, finished):
         (
             "patience = 0\n",
             "",
-            "another version of rarename: it has no training.patience; .* or train again with this one",
+            "another version of rarename: it has no training.early_stopping_patience; .* or train again with this one",
         ),
         ("[model]\n", "[model]\ncolour = 1\n", "it has model.colour, which this version does not know; use the"),
     ],
 )
 def test_a_run_of_another_version_says_so(setting, finished, old, new, message):
-    path = finished / "experiment.toml"
+    path = finished / "config.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(RunError, match=message):
@@ -369,7 +369,7 @@ def test_a_corpus_that_ranks_names_otherwise_says_so(finished):
 
 def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
     corpus = Path(shutil.copytree(corpus_folder, tmp_path / "corpus"))
-    setting, folder = build(str(corpus), "tiny", SETTINGS), tmp_path / "run"
+    setting, folder = preset_config(str(corpus), "tiny", SETTINGS), tmp_path / "run"
     train(setting, folder, time_limit=0.0)
     manifest = json.loads((corpus / "manifest.json").read_text()) | {"digest": 64 * "0"}
     (corpus / "manifest.json").write_text(json.dumps(manifest))
@@ -382,7 +382,7 @@ def test_a_corpus_that_has_changed_says_so(corpus_folder, tmp_path):
 
 def test_a_corpus_without_fit_functions_says_so(corpus_folder, tmp_path):
     with pytest.raises(UsageError, match="has no file or function in its train split that fits the task"):
-        train(build(str(corpus_folder), "tiny", SETTINGS | {"task.max_nodes": 3}), tmp_path / "run")
+        train(preset_config(str(corpus_folder), "tiny", SETTINGS | {"task.max_function_nodes": 3}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -397,7 +397,7 @@ def test_a_corpus_with_nothing_to_measure_says_so_before_training(tmp_path):
     splits = tmp_path / "splits.txt"
     splits.write_text("train one\nvalidation two\ntest three\n")
     prepare(tmp_path / "corpus", [str(tmp_path / "code")], PrepareSettings("python", splits=splits))
-    setting = build(str(tmp_path / "corpus"), "tiny", SETTINGS | {"encoding.vocabulary_size": 2})
+    setting = preset_config(str(tmp_path / "corpus"), "tiny", SETTINGS | {"encoding.vocabulary_size": 2})
     with pytest.raises(UsageError, match="has no file or function in its validation split that fits the task"):
         train(setting, tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -406,20 +406,20 @@ def test_a_corpus_with_nothing_to_measure_says_so_before_training(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("model.heads", 3, "model: a width of 64 cannot be divided among 3 heads"),
-        ("model.layers", 0, "^model.layers is 0; it must be at least 1"),
+        ("model.num_heads", 3, "model: a width of 64 cannot be divided among 3 heads"),
+        ("model.num_layers", 0, "^model.num_layers is 0; it must be at least 1"),
         ("model.dropout", 1.0, "dropout is 1.0; it must be below 1"),
-        ("training.epochs", float("nan"), "epochs is nan; it must be above 0"),
+        ("training.num_epochs", float("nan"), "epochs is nan; it must be above 0"),
         ("training.learning_rate", -1.0, "learning_rate is -1.0; it must be at least 0"),
-        ("training.batch_nodes", 0, "batch_nodes is 0; it must be at least 1"),
+        ("training.max_batch_nodes", 0, "batch_nodes is 0; it must be at least 1"),
         ("encoding.vocabulary_size", -5, "vocabulary_size is -5; it must be at least 0"),
-        ("task.dense_share", 5.0, "dense_share is 5.0; it must be above 0 and at most 1"),
+        ("task.multi_bug_rate", 5.0, "dense_share is 5.0; it must be above 0 and at most 1"),
         ("seed", -1, "^seed is -1; it must be at least 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(corpus_folder, name, value, message):
     with pytest.raises(UsageError, match=message):
-        build(str(corpus_folder), "tiny", {name: value})
+        preset_config(str(corpus_folder), "tiny", {name: value})
 
 
 def test_curves_need_a_package(setting, tmp_path, monkeypatch, capfd):
@@ -448,22 +448,22 @@ def hopeless(setting):
 
 
 def test_it_stops_when_patience_is_at_its_end(hopeless, tmp_path, capfd):
-    assert train(hopeless, tmp_path / "run") is Outcome.EARLY
+    assert train(hopeless, tmp_path / "run") is StopReason.EARLY
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert len(lines) == 3
-    before = (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns
+    before = (tmp_path / "run" / "trainer_state.safetensors").stat().st_mtime_ns
     assert main(command(hopeless, tmp_path / "run", "--resume")) == 0
     assert (
         "stopped early, after 2 validations without a better score; the best weights are in" in capfd.readouterr().err
     )
-    assert (tmp_path / "run" / "state.safetensors").stat().st_mtime_ns == before
+    assert (tmp_path / "run" / "trainer_state.safetensors").stat().st_mtime_ns == before
 
 
 def test_interrupted_it_stops_early_at_the_same_place(hopeless, tmp_path):
     train(hopeless, tmp_path / "once")
-    while (outcome := train(hopeless, tmp_path / "often", resume=True, time_limit=0.0)) is Outcome.INTERRUPTED:
+    while (outcome := train(hopeless, tmp_path / "often", resume=True, time_limit=0.0)) is StopReason.INTERRUPTED:
         pass
-    assert outcome is Outcome.EARLY
+    assert outcome is StopReason.EARLY
     assert_same_run(tmp_path / "once", tmp_path / "often")
 
 
@@ -474,42 +474,42 @@ def test_interrupted_it_stops_early_at_the_same_place(hopeless, tmp_path):
     ("settings", "message"),
     [
         ({"encoding.vocabulary_size": 10_000_000}, "has only .* values in training; choose a smaller one"),
-        ({"encoding.placeholders": 10}, "each another name; set it to as many"),
+        ({"encoding.num_placeholders": 10}, "each another name; set it to as many"),
     ],
 )
 def test_a_setting_that_does_not_fit_the_corpus_says_so(corpus_folder, tmp_path, settings, message):
     with pytest.raises(UsageError, match=message):
-        train(build(str(corpus_folder), "tiny", SETTINGS | settings), tmp_path / "run")
-    assert not (tmp_path / "run" / "experiment.toml").exists()
+        train(preset_config(str(corpus_folder), "tiny", SETTINGS | settings), tmp_path / "run")
+    assert not (tmp_path / "run" / "config.toml").exists()
 
 
 @pytest.mark.parametrize(
     ("preset", "settings", "error", "message"),
     [
         ("huge", {}, UnknownName, f"no preset of misuse 'huge'; choose one of {', '.join(PRESETS['misuse'])}"),
-        ("tiny", {"model.widht": 3}, UsageError, "no setting 'model.widht'; choose one of model.width"),
+        ("tiny", {"model.widht": 3}, UsageError, "no setting 'model.widht'; choose one of model.d_model"),
         ("tiny", {"colour": 3}, UsageError, "no setting 'colour'; choose one of corpus, corpus_digest, seed"),
         ("tiny", {"model": 3}, UsageError, "model is a table of settings, not 3"),
-        ("tiny", {"model.width": "wide"}, UsageError, "model.width is 'wide'; expected int"),
-        ("tiny", {"training.schedule": "x"}, UnknownName, "no schedule 'x'; choose one of constant, linear, cosine"),
+        ("tiny", {"model.d_model": "wide"}, UsageError, "model.d_model is 'wide'; expected int"),
+        ("tiny", {"training.lr_scheduler": "x"}, UnknownName, "no schedule 'x'; choose one of constant, linear, cosine"),
     ],
 )
 def test_a_wrong_setting_is_named(preset, settings, error, message):
     with pytest.raises(error, match=message):
-        build("corpus", preset, settings)
+        preset_config("corpus", preset, settings)
 
 
 def test_a_run_that_is_stopped_early_can_be_tried_out_and_ends_the_same(setting, undisturbed, tmp_path):
     folder = tmp_path / "stopped"
-    assert train(setting, folder, time_limit=0.0) is Outcome.INTERRUPTED
+    assert train(setting, folder, time_limit=0.0) is StopReason.INTERRUPTED
     assert not (folder / "metrics.jsonl").exists()
     assert evaluate(folder)["num_clean"] > 0
-    assert train(setting, folder, resume=True) is Outcome.FINISHED
+    assert train(setting, folder, resume=True) is StopReason.FINISHED
     assert_same_run(undisturbed, folder)
 
 
 def test_without_weights_it_says_how_to_get_some(begun):
-    (begun / "weights.safetensors").unlink(missing_ok=True)
+    (begun / "model.safetensors").unlink(missing_ok=True)
     with pytest.raises(RunError, match=r"weights\.safetensors is missing: .* go on with `rarename train` and --resume"):
         evaluate(begun)
 
@@ -522,7 +522,7 @@ def test_two_trainings_in_one_folder(setting, begun, tmp_path):
             train(setting, begun, resume=True)
         met.append(told)
 
-    assert train(setting, begun, resume=True, tell=begin_another) is Outcome.FINISHED
+    assert train(setting, begun, resume=True, tell=begin_another) is StopReason.FINISHED
     assert met
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="is a file"):

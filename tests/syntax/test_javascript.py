@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rarename.errors import ParseError
-from rarename.syntax.javascript import JAVASCRIPT, parse, source
+from rarename.syntax.javascript import JAVASCRIPT, cst, parse
 from rarename.syntax.javascript.literals import (
     cooked_big_integer,
     cooked_number,
@@ -270,7 +270,7 @@ def test_message_of_a_syntax_error(text: str, message: str) -> None:
 
 
 def test_hostile_text_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(cst, "_PATIENCE_SECONDS", 0.5)
     started = time.monotonic()
     with pytest.raises(ParseError, match=r"^gave up after too long: 1 seconds$"):
         parse("'" * 100_001, True)

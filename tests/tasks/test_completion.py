@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rarename.anonymize import STRATEGIES
-from rarename.config import build
+from rarename.presets import preset_config
 from rarename.corpus import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import TooFewPlaceholders, UsageError
@@ -17,9 +17,9 @@ from rarename.syntax import Role
 from rarename.tasks.completion import scoring
 from rarename.tasks.completion.collate import Batch, Collator
 from rarename.tasks.completion.model import Answer, CompletionModel
-from rarename.tasks.completion.scoring import Counts, can_be_told, loss, value_ranks
+from rarename.tasks.completion.scoring import Counts, is_predictable, loss, value_ranks
 from rarename.tasks.completion.task import CompletionConfig
-from rarename.tasks.completion.windows import Snippet, Windows
+from rarename.tasks.completion.windows import Window, WindowDataset
 from rarename.vocabulary import Special, Vocabulary
 
 EMPTY = Special.EMPTY.rank
@@ -38,7 +38,7 @@ def snippet(*ranks, context=0, roles=None, project=0):
     values = np.array(ranks)
     if roles is None:
         roles = np.where(values == EMPTY, Role.NONE, Role.READ)
-    return Snippet(np.zeros(len(ranks), np.int16), values, np.array(roles, np.int8), context, project)
+    return Window(np.zeros(len(ranks), np.int16), values, np.array(roles, np.int8), context, project)
 
 
 def batch_of(*snippets, strategy="ordered"):
@@ -87,7 +87,7 @@ def test_the_first_node_and_the_context_are_no_targets():
 def test_empty_values_and_padding_have_no_value():
     batch = batch_of(snippet(0, EMPTY, 1), snippet(0))
     assert batch.has_value.tolist() == [[True, False, True], [True, False, False]]
-    assert batch.is_node.tolist() == [[True, True, True], [True, False, False]]
+    assert batch.attention_mask.tolist() == [[True, True, True], [True, False, False]]
 
 
 def test_a_placeholders_first_occurrence_cannot_be_told_and_later_ones_can():
@@ -106,8 +106,8 @@ def test_unk_cannot_be_told_but_a_pointer_may_copy_it():
     assert batch.values[0].tolist() == [Special.UNK, value_of("self"), Special.UNK, Special.UNK]
     plain = model_of("standard")(batch)
     pointing = model_of("standard", has_pointer=True)(batch)
-    assert can_be_told(plain, batch)[0].tolist() == [False, True, False, False]
-    assert can_be_told(pointing, batch)[0].tolist() == [False, True, True, False]
+    assert is_predictable(plain, batch)[0].tolist() == [False, True, False, False]
+    assert is_predictable(pointing, batch)[0].tolist() == [False, True, True, False]
 
 
 def test_equal_values_are_one_choice_and_rare_ones_are_told_apart():
@@ -227,7 +227,7 @@ def test_the_loss_in_portions_is_the_same_with_the_same_gradient(has_pointer, mo
     model = model_of(has_pointer=has_pointer)
     results = []
     for portion in (1 << 24, 2 * encoding_of().num_values):
-        monkeypatch.setattr(scoring, "PORTION", portion)
+        monkeypatch.setattr(scoring, "LOGIT_CHUNK", portion)
         model.zero_grad()
         found = loss(model(batch), batch).mean()
         found.backward()
@@ -286,7 +286,7 @@ def test_the_pointers_distribution_is_that_of_the_formula_and_sums_to_one(strate
 def test_the_pointers_loss_is_that_of_the_formula(strategy):
     batch, model = batch_of(*SNIPPETS, strategy=strategy), model_of(strategy, has_pointer=True)
     answer = model(batch)
-    told = batch.is_target & batch.has_value & can_be_told(answer, batch)
+    told = batch.is_target & batch.has_value & is_predictable(answer, batch)
     slow = [
         -math.log(slow_distribution(model, answer, batch, row, place)[int(batch.choices[row, place])])
         for row, place in told.nonzero().tolist()
@@ -327,7 +327,7 @@ def test_where_nothing_can_be_copied_all_is_generated():
 
 def test_windows_hold_what_the_files_hold(corpus_folder):
     corpus = Corpus(corpus_folder)
-    windows = Windows(corpus, "train", 100, 50)
+    windows = WindowDataset(corpus, "train", 100, 50)
     files = list(corpus.split("train"))
     told = [windows[index] for index in range(len(windows))]
     for column in ("types", "values", "roles"):
@@ -357,12 +357,12 @@ def test_another_corpus_gives_the_same_batches(corpus_folder, other_corpus_folde
 
 
 def test_the_paper_preset_has_18_to_19_million_parameters_and_its_schedule(corpus_folder):
-    setting = build(str(corpus_folder), "paper", {}, task="completion")
+    setting = preset_config(str(corpus_folder), "paper", {}, task="completion")
     model = CompletionModel(setting.model, 10, 10)
     assert 18e6 < model.transformer.num_parameters() < 19.5e6
     training = setting.training
-    assert (training.schedule, training.warmup, training.clip) == ("cosine", 2_000, 0.2)
-    assert (training.learning_rate, training.epochs, training.batch_nodes) == (1e-3, 20.0, 32 * 500)
+    assert (training.lr_scheduler, training.warmup_steps, training.max_grad_norm) == ("cosine", 2_000, 0.2)
+    assert (training.learning_rate, training.num_epochs, training.max_batch_nodes) == (1e-3, 20.0, 32 * 500)
     assert (setting.model.dropout, setting.model.distance) == (0.1, 32)
     assert (setting.task.window, setting.task.stride, setting.encoding.placeholders) == (500, 250, 500)
 
@@ -370,22 +370,22 @@ def test_the_paper_preset_has_18_to_19_million_parameters_and_its_schedule(corpu
 # Training
 
 SETTINGS = {
-    "encoding": {"vocabulary_size": 50, "placeholders": 100},
-    "task": {"window": 100, "stride": 100},
-    "model": {"width": 16, "layers": 2, "heads": 2, "inner_width": 16, "distance": 8},
-    "training": {"epochs": 0.2, "batch_nodes": 1_000, "validate_every": 50, "validation_snippets": 20},
+    "encoding": {"vocabulary_size": 50, "num_placeholders": 100},
+    "task": {"window_size": 100, "stride": 100},
+    "model": {"d_model": 16, "num_layers": 2, "num_heads": 2, "d_ff": 16, "max_relative_distance": 8},
+    "training": {"num_epochs": 0.2, "max_batch_nodes": 1_000, "eval_every_examples": 50, "eval_examples": 20},
 }
 
 
 @pytest.mark.parametrize(("strategy", "has_pointer"), [("ordered", False), ("standard", True)])
 def test_a_run_is_trained_resumed_and_measured(corpus_folder, tmp_path, strategy, has_pointer):
-    settings = SETTINGS | {"encoding.strategy": strategy, "task.has_pointer": has_pointer}
-    setting = build(str(corpus_folder), "tiny", settings, task="completion")
+    settings = SETTINGS | {"encoding.strategy": strategy, "task.copy_pointer": has_pointer}
+    setting = preset_config(str(corpus_folder), "tiny", settings, task="completion")
     assert train(setting, tmp_path / "whole")
     stops = iter([False] * 7 + [True])
-    assert not train(setting, tmp_path / "parts", is_interrupted=lambda: next(stops))
+    assert not train(setting, tmp_path / "parts", should_stop=lambda: next(stops))
     assert train(setting, tmp_path / "parts", resume=True)
-    weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "parts")]
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
     scores = evaluate(tmp_path / "whole")
     assert 0 < scores["mrr_values"] < 1
@@ -398,8 +398,8 @@ def test_a_run_is_trained_resumed_and_measured(corpus_folder, tmp_path, strategy
 
 
 def test_a_tiny_model_learns_a_handful_of_windows_by_heart(corpus_folder):
-    settings = SETTINGS | {"model": {"width": 48, "layers": 2, "heads": 4, "inner_width": 96, "distance": 8}}
-    setting = build(str(corpus_folder), "tiny", settings, task="completion")
+    settings = SETTINGS | {"model": {"d_model": 48, "num_layers": 2, "num_heads": 4, "d_ff": 96, "max_relative_distance": 8}}
+    setting = preset_config(str(corpus_folder), "tiny", settings, task="completion")
     task = setting.task.task(Corpus(corpus_folder), make_encoding(setting), 1_000, 0)
     torch.manual_seed(0)
     model = task.build(setting.model)
@@ -416,11 +416,11 @@ def test_a_tiny_model_learns_a_handful_of_windows_by_heart(corpus_folder):
 
 def test_settings_that_cannot_be(corpus_folder):
     with pytest.raises(UsageError, match=r"encoding\.placeholders is 80, but a window has 100 nodes"):
-        make_encoding(build(str(corpus_folder), "tiny", SETTINGS | {"encoding.placeholders": 80}, task="completion"))
+        make_encoding(preset_config(str(corpus_folder), "tiny", SETTINGS | {"encoding.num_placeholders": 80}, task="completion"))
     with pytest.raises(UsageError, match="stride at least 1 and at most the window"):
-        build("c", "tiny", {"task.stride": 501}, task="completion")
+        preset_config("c", "tiny", {"task.stride": 501}, task="completion")
     with pytest.raises(UsageError, match=r"completion needs model\.is_causal"):
-        build("c", "tiny", {"model.is_causal": False}, task="completion").task.model(SMALL.__class__(), encoding_of())
+        preset_config("c", "tiny", {"model.is_causal": False}, task="completion").task.model(SMALL.__class__(), encoding_of())
 
 
 def test_a_batch_keeps_its_values_on_a_device():

@@ -15,25 +15,25 @@ from rarename.errors import ParseError, UnknownName, UsageError
 from rarename.model import ModelConfig
 from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
 from rarename.syntax.functions import Slice, functions
-from rarename.syntax.scopes import Scoping
-from rarename.syntax.source import rewrite
-from rarename.tasks.misuse.collate import MANY, NUM_USAGES, Batch, Collator, Example
+from rarename.syntax.lines import rewrite
+from rarename.syntax.scope import ScopeRules
+from rarename.tasks.misuse.collate import MULTIPLE_BUGS, NUM_USAGES, Batch, Collator, Example
 from rarename.tasks.misuse.examples import (
-    WAYS,
+    BUG_SAMPLERS,
     Function,
-    Functions,
-    Misuse,
-    Nest,
-    draw_anywhere,
-    draw_local,
-    draw_many,
-    is_fit,
+    FunctionDataset,
+    InjectedBug,
+    NestedFunctions,
+    sample_bug,
+    sample_local_bug,
+    sample_local_bugs,
+    is_eligible,
 )
-from rarename.tasks.misuse.model import HEADS, PairAnswer, PointerAnswer
-from rarename.tasks.misuse.scoring import PLACES_WEIGHT, Counts, loss, suspicions
-from rarename.tasks.misuse.similarity import likeness_of, spellings
+from rarename.tasks.misuse.model import POINTER_HEADS, PairAnswer, PointerAnswer
+from rarename.tasks.misuse.scoring import MULTI_BUG_WEIGHT, Counts, loss, predict_bugs
+from rarename.tasks.misuse.similarity import bigram_similarity, character_bigrams
 from rarename.tasks.misuse.task import MisuseConfig, MisuseTask
-from rarename.tasks.rank_mapping import Alignment
+from rarename.tasks.rank_mapping import RankMapping
 from rarename.vocabulary import Special, Vocabulary
 
 SOURCE = """
@@ -62,27 +62,27 @@ def function_at(tree, start, language):
     length = tree.lengths()[start]
     ranks, names = Vocabulary([]).ranks(tree.values)
     types = np.arange(len(tree))  # every node is its own type here: only what it means for scopes matters
-    found = Scoping.of(tree.types, language).scopes(types, np.array(tree.parents))
+    found = ScopeRules.of(tree.types, language).lookup_scopes(types, np.array(tree.parents))
     part = slice(start, start + length)
     roles = np.array([int(role) for role in language.roles(tree)], dtype=np.int8)
-    fixes = np.array([kind in language.fixed_types for kind in tree.types])
+    fixes = np.array([kind in language.unswappable_types for kind in tree.types])
     is_fixed = np.array([parent >= 0 and fixes[parent] for parent in tree.parents])[part]
     scopes_of_part = np.maximum(found[part] - start, -1)
     function = Function(types[part], ranks[part], roles[part], scopes_of_part, is_fixed=is_fixed)
-    return replace(function, spellings=spellings(tree.values)[part]), tree, start, names
+    return replace(function, character_bigrams=character_bigrams(tree.values)[part]), tree, start, names
 
 
 def test_three_places_three_variables_one_of_them_twice():
-    assert is_fit(function_of(SOURCE)[0])
-    assert not is_fit(function_of("def f(a, b):\n    return a + b + a\n")[0])
-    assert not is_fit(function_of("def f(a, b, c):\n    pass\n")[0])
+    assert is_eligible(function_of(SOURCE)[0])
+    assert not is_eligible(function_of("def f(a, b):\n    return a + b + a\n")[0])
+    assert not is_eligible(function_of("def f(a, b, c):\n    pass\n")[0])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BUG_SAMPLERS)
 def test_a_misuse_is_wrong_and_can_be_repaired(way):
     function, _, _, _ = function_of(SOURCE)
     for seed in range(200):
-        misuse = WAYS[way](function, np.random.default_rng(seed))
+        misuse = BUG_SAMPLERS[way](function, np.random.default_rng(seed))
         right = function.values[misuse.location]
         assert misuse.wrong != right
         assert misuse.wrong in function.values[function.variables]
@@ -92,8 +92,8 @@ def test_a_misuse_is_wrong_and_can_be_repaired(way):
 def test_the_paper_draws_every_place_and_local_draws_reads_of_local_names():
     function, _, _, names = function_of(SOURCE)
     generator = np.random.default_rng(0)
-    anywhere = {draw_anywhere(function, generator).location for _ in range(500)}
-    local = [draw_local(function, generator) for _ in range(500)]
+    anywhere = {sample_bug(function, generator).location for _ in range(500)}
+    local = [sample_local_bug(function, generator) for _ in range(500)]
     assert {Role(function.roles[place]) for place in anywhere} == {Role.READ, Role.WRITE, Role.PARAMETER}
     assert {Role(function.roles[misuse.location]) for misuse in local} == {Role.READ}
     # `piece` lives in the comprehension alone.
@@ -105,9 +105,9 @@ def test_the_paper_draws_every_place_and_local_draws_reads_of_local_names():
 
 def test_how_alike_names_are_spelled():
     words = ["row", "rows", "ROW", "limit", None, "x" * 100, "größe"]
-    rows = spellings(words)
-    assert likeness_of(rows[0], rows).round(3).tolist() == [1.0, round(2 * 3 / (4 + 5), 3), 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert likeness_of(rows[6], rows[6:]) == [1.0]
+    rows = character_bigrams(words)
+    assert bigram_similarity(rows[0], rows).round(3).tolist() == [1.0, round(2 * 3 / (4 + 5), 3), 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert bigram_similarity(rows[6], rows[6:]) == [1.0]
 
 
 def test_misuses_that_prefer_names_spelled_alike_are_drawn_in_proportion():
@@ -116,12 +116,12 @@ def test_misuses_that_prefer_names_spelled_alike_are_drawn_in_proportion():
     generator, likeness, num_draws = np.random.default_rng(0), 2.0, 6_000
     drawn = Counter()
     for _ in range(num_draws):
-        location, wrong = draw_local(function, generator, likeness)
+        location, wrong = sample_local_bug(function, generator, likeness)
         drawn[names[function.values[location]], names[wrong]] += 1
     words = ["row", "rows", "limit"]
-    table = dict(zip(words, spellings(words), strict=True))
+    table = dict(zip(words, character_bigrams(words), strict=True))
     weights = {
-        (right, wrong): math.exp(likeness * likeness_of(table[right], table[wrong][None])[0])
+        (right, wrong): math.exp(likeness * bigram_similarity(table[right], table[wrong][None])[0])
         for right in words
         for wrong in words
         if right != wrong
@@ -134,7 +134,7 @@ def test_misuses_that_prefer_names_spelled_alike_are_drawn_in_proportion():
 def test_many_misuses_follow_the_rules_of_one(likeness):
     function, _, _, names = function_of(SOURCE)
     for seed in range(50):
-        for location, wrong in draw_many(function, np.random.default_rng(seed), 0.5, likeness):
+        for location, wrong in sample_local_bugs(function, np.random.default_rng(seed), 0.5, likeness):
             right = names[function.values[location]]
             assert names[wrong] in {"source", "target", "limit", "line", "parts", "piece"} - {right}
             assert names[wrong] != "piece" or right in {"line", "limit"}  # it can be seen in the comprehension alone
@@ -166,7 +166,7 @@ def test_local_misuses_always_compile(corpus_folder, projects, seed, likeness):
         except ParseError:
             continue
         for function, tree, start, names in found[:10]:
-            misuse = draw_local(function, np.random.default_rng(seed), likeness)
+            misuse = sample_local_bug(function, np.random.default_rng(seed), likeness)
             if misuse is None or tree.span(start + misuse.location).line == 0:
                 continue
             values = list(tree.values)
@@ -186,12 +186,12 @@ def test_local_misuses_always_compile(corpus_folder, projects, seed, likeness):
 )
 def test_local_misuses_leave_alone_what_must_fit_something_else(text, language, unlike):
     function, tree, start, names = function_of(text, language)
-    drawn = [draw_local(function, np.random.default_rng(seed)) for seed in range(100)]
+    drawn = [sample_local_bug(function, np.random.default_rng(seed)) for seed in range(100)]
     assert all(drawn)
     for misuse in drawn:
         assert names[misuse.wrong] != unlike
         parent = tree.types[tree.parents[start + misuse.location]]
-        assert parent not in language.fixed_types
+        assert parent not in language.unswappable_types
         if language is PYTHON:
             values = list(tree.values)
             values[start + misuse.location] = names[misuse.wrong]
@@ -200,15 +200,15 @@ def test_local_misuses_leave_alone_what_must_fit_something_else(text, language, 
 
 def test_a_function_without_a_place_for_a_misuse_has_none():
     function, _, _, _ = function_of("def f():\n    return os.path + os.sep + sys.argv\n")
-    assert draw_local(function, np.random.default_rng(0)) is None
+    assert sample_local_bug(function, np.random.default_rng(0)) is None
 
 
 def test_functions_of_a_corpus_are_fit_and_not_too_long(corpus_folder):
     corpus = Corpus(corpus_folder)
-    functions = Functions(corpus, "train", Alignment(None, corpus.ranking("names")), max_nodes=100)
+    functions = FunctionDataset(corpus, "train", RankMapping(None, corpus.ranking("names")), max_nodes=100)
     assert len(functions) > 100
     assert functions.lengths.max() <= 100
-    assert all(is_fit(functions[index]) for index in range(len(functions)))
+    assert all(is_eligible(functions[index]) for index in range(len(functions)))
 
 
 # --- batches ----------------------------------------------------------------------------------------------
@@ -223,10 +223,10 @@ FUNCTION = Function(
 
 def test_the_misuse_is_put_in_before_names_are_numbered():
     """Numbered first, the misuse of 8 at the first place would show as VAR2 before VAR1."""
-    encoding = Encoding(Vocabulary(["a"]), placeholders=5)
-    batch = Collator(encoding)([Example(FUNCTION, (), 0), Example(FUNCTION, (Misuse(1, 8),), 0)])
-    assert encoding.spell(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
-    assert encoding.spell(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
+    encoding = Encoding(Vocabulary(["a"]), num_placeholders=5)
+    batch = Collator(encoding)([Example(FUNCTION, (), 0), Example(FUNCTION, (InjectedBug(1, 8),), 0)])
+    assert encoding.to_text(batch.values[0]) == ["EMPTY", "VAR1", "VAR2", "VAR3", "VAR1"]
+    assert encoding.to_text(batch.values[1]) == ["EMPTY", "VAR1", "VAR1", "VAR2", "VAR3"]
     assert batch.location.tolist() == [0, 2]
     assert batch.is_repair.tolist() == [[False] * 5, [False, False, False, False, True]]
     assert batch.is_variable[0].tolist() == [False, True, True, False, True]
@@ -235,7 +235,7 @@ def test_the_misuse_is_put_in_before_names_are_numbered():
 def test_shorter_functions_are_padded():
     short = Function(*(getattr(FUNCTION, name)[:2] for name in ("types", "values", "roles", "scopes")))
     batch = Collator(Encoding(Vocabulary([])))([Example(short, (), 0), Example(FUNCTION, (), 0)])
-    assert batch.is_node.tolist() == [[True, True, False, False, False], [True] * 5]
+    assert batch.attention_mask.tolist() == [[True, True, False, False, False], [True] * 5]
     assert batch.values[0, 2:].tolist() == [Special.PAD] * 3
 
 
@@ -249,10 +249,10 @@ def by_hand():
         values=torch.zeros(2, 3, dtype=torch.long),
         names=torch.tensor([[0, 1, 0], [0, 1, 1]]),
         right=torch.tensor([[0, 1, 0], [0, 1, 0]]),
-        is_node=torch.ones(2, 3, dtype=torch.bool),
+        attention_mask=torch.ones(2, 3, dtype=torch.bool),
         is_variable=torch.ones(2, 3, dtype=torch.bool),
         is_candidate=torch.ones(2, 3, dtype=torch.bool),
-        is_wrong=torch.tensor([[False] * 3, [False, False, True]]),
+        is_bug=torch.tensor([[False] * 3, [False, False, True]]),
         location=torch.tensor([0, 3]),
         is_repair=torch.tensor([[False] * 3, [True, False, False]]),
         projects=torch.zeros(2, dtype=torch.long),
@@ -318,10 +318,10 @@ def margins(*rows):
         values=torch.zeros(len(rows), 2, dtype=torch.long),
         names=torch.tensor([[5, 9]] * len(rows)),
         right=torch.tensor([[9, 9]] * len(rows)),
-        is_node=torch.ones(len(rows), 2, dtype=torch.bool),
+        attention_mask=torch.ones(len(rows), 2, dtype=torch.bool),
         is_variable=torch.ones(len(rows), 2, dtype=torch.bool),
         is_candidate=torch.ones(len(rows), 2, dtype=torch.bool),
-        is_wrong=torch.tensor([[is_buggy, False] for is_buggy, _, _ in rows]),
+        is_bug=torch.tensor([[is_buggy, False] for is_buggy, _, _ in rows]),
         location=torch.tensor([int(is_buggy) for is_buggy, _, _ in rows]),
         is_repair=torch.tensor([[False, is_buggy] for is_buggy, _, _ in rows]),
         projects=torch.zeros(len(rows), dtype=torch.long),
@@ -382,7 +382,7 @@ def test_scores_by_length_and_by_rarity_by_hand():
 def test_many_misuses_can_all_be_repaired_and_reads_alone_are_wrong():
     function, _, _, _ = function_of(SOURCE)
     for seed in range(100):
-        misuses = draw_many(function, np.random.default_rng(seed), 0.5)
+        misuses = sample_local_bugs(function, np.random.default_rng(seed), 0.5)
         names = function.values.copy()
         for place, wrong in misuses:
             assert function.roles[place] == Role.READ
@@ -410,10 +410,10 @@ def test_uses_by_hand():
 
 
 def test_a_misuse_brings_the_parts_of_its_name():
-    encoding = Encoding(Vocabulary([]), parts=Vocabulary(["max", "index"]))
+    encoding = Encoding(Vocabulary([]), subtokens=Vocabulary(["max", "index"]))
     parts = np.array([[0, 0], [1, 2], [2, 0], [1, 0], [1, 2]], dtype=np.int16)
     function = replace(FUNCTION, parts=np.pad(parts, ((0, 0), (0, 2))))
-    batch = Collator(encoding)([Example(function, (), 0), Example(function, (Misuse(4, 8),), 0)])
+    batch = Collator(encoding)([Example(function, (), 0), Example(function, (InjectedBug(4, 8),), 0)])
     assert batch.parts[0, :, :2].tolist() == parts.tolist()
     assert batch.parts[1, 4].tolist() == [2, 0, 0, 0]
 
@@ -421,10 +421,10 @@ def test_a_misuse_brings_the_parts_of_its_name():
 def test_the_loss_of_places_judged_by_themselves_by_hand():
     _, batch = by_hand()
     many = {
-        "location": torch.tensor([MANY, MANY]),
+        "location": torch.tensor([MULTIPLE_BUGS, MULTIPLE_BUGS]),
         "names": torch.tensor([[0, 1, 0], [1, 1, 0]]),
         "right": torch.tensor([[0, 1, 0], [0, 1, 0]]),
-        "is_wrong": torch.tensor([[False] * 3, [True, False, False]]),
+        "is_bug": torch.tensor([[False] * 3, [True, False, False]]),
         "is_candidate": torch.tensor([[True, True, False], [True, False, False]]),
     }
     batch = Batch(**(vars(batch) | many))
@@ -433,14 +433,14 @@ def test_the_loss_of_places_judged_by_themselves_by_hand():
     # From the first place of the second example only the third place has another name.
     answer = PairAnswer(location, torch.zeros(2, 3, 4), torch.zeros(2, 3, 4))
     right = [1 / 1.25, 1 / 1.5, 3 / 4]
-    expected = PLACES_WEIGHT * -sum(math.log(share) for share in right) / 3
+    expected = MULTI_BUG_WEIGHT * -sum(math.log(share) for share in right) / 3
     assert loss(answer, batch).mean().item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_suspicion_is_a_candidate_and_names_another_variable():
     answer, batch = by_hand()
     batch = Batch(**(vars(batch) | {"is_candidate": torch.tensor([[True, False, False], [False, False, False]])}))
-    found = suspicions(answer, batch)
+    found = predict_bugs(answer, batch)
     assert found.place.tolist() == [0, -1]
     assert found.repair[0] == 1
     assert found.confidence[0] == pytest.approx(0.1)
@@ -456,12 +456,12 @@ def test_each_nested_function_has_its_own_suspicion():
     answer, batch = by_hand()
     batch = Batch(**(vars(batch) | {"is_candidate": torch.tensor([[True, True, True], [False, False, False]])}))
     answer = PointerAnswer(torch.tensor([[1.0, 3.0, 6.0, 2.0], [1.0, 1.0, 1.0, 1.0]]).log(), answer.repairs)
-    alone = suspicions(answer, batch)
+    alone = predict_bugs(answer, batch)
     assert (alone.row.tolist(), alone.place.tolist()) == ([0, 1], [1, -1])
     assert alone.confidence.tolist() == pytest.approx([6 / 12, 0])
     binds_both = nodes_of([0, 1, 0], [Role.PARAMETER, Role.WRITE, Role.READ])
-    nests = [Nest(binds_both, [Slice(0, 3), Slice(1, 2)]), Nest(binds_both, [Slice(0, 3)])]
-    found = suspicions(answer, batch, nests)
+    nests = [NestedFunctions(binds_both, [Slice(0, 3), Slice(1, 2)]), NestedFunctions(binds_both, [Slice(0, 3)])]
+    found = predict_bugs(answer, batch, nests)
     assert (found.row.tolist(), found.place.tolist()) == ([0, 0, 1], [-1, 1, -1])
     # Of no bug and the places of the inner one: 6 of 1 + 6 + 2. What it binds, the outer one cannot see.
     assert found.confidence.tolist() == pytest.approx([0, 6 / 9, 0])
@@ -510,7 +510,7 @@ function f(rows, start = rows) {
 )
 def test_what_can_be_seen_from_a_place(text, language, name, number, seen):
     function, _, _, names = function_of(text, language)
-    nest = Nest(function, [Slice(0, len(function))])
+    nest = NestedFunctions(function, [Slice(0, len(function))])
     reads = [node for node in np.nonzero(function.roles == Role.READ)[0] if names[function.values[node]] == name]
     is_seen = nest.seen_from(int(reads[number]))[function.variables]
     found = {names[rank] for rank in function.values[function.variables[is_seen]]}
@@ -518,7 +518,7 @@ def test_what_can_be_seen_from_a_place(text, language, name, number, seen):
 
 
 def test_which_function_owns_a_place():
-    nest = Nest(nodes_of([5, 6, 5, 7], [Role.PARAMETER] * 4), [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
+    nest = NestedFunctions(nodes_of([5, 6, 5, 7], [Role.PARAMETER] * 4), [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
     assert [nest.owner(node) for node in range(4)] == [0, 1, 1, 3]
     assert nest.owned_by(1).tolist() == [False, True, True, False]
 
@@ -527,9 +527,9 @@ def test_which_function_owns_a_place():
 @pytest.mark.parametrize(("text", "language"), [(NESTED, PYTHON), (NESTED_JAVASCRIPT, JAVASCRIPT)])
 def test_misuses_put_in_only_what_can_be_seen(text, language, likeness):
     function, _, _, names = function_of(text, language)
-    nest = Nest(function, [Slice(0, len(function))])
+    nest = NestedFunctions(function, [Slice(0, len(function))])
     for seed in range(200):
-        location, wrong = draw_local(function, np.random.default_rng(seed), likeness)
+        location, wrong = sample_local_bug(function, np.random.default_rng(seed), likeness)
         assert wrong in function.values[nest.seen_from(location)], (names[function.values[location]], names[wrong])
 
 
@@ -537,7 +537,7 @@ def test_suggestions_can_be_seen_and_each_example_has_its_surest():
     function, _, _, _ = function_of(NESTED)
     nodes = len(function)
     config = MisuseConfig(way="local", head="pairs")
-    encoding = Encoding(Vocabulary([]), types=[str(number) for number in range(500)], placeholders=nodes)
+    encoding = Encoding(Vocabulary([]), types=[str(number) for number in range(500)], num_placeholders=nodes)
     inside = (Slice(0, nodes), *(Slice(*part) for part in nested_functions(NESTED)))
     assert len(inside) == 2
     batch = config.collator(encoding)(
@@ -545,13 +545,13 @@ def test_suggestions_can_be_seen_and_each_example_has_its_surest():
     )
     torch.manual_seed(0)
     answer = config.model(ModelConfig(16, 1, 2, 16, dropout=0.0), encoding).eval()(batch)
-    said = suspicions(answer, batch, batch.nests)
+    said = predict_bugs(answer, batch, batch.nests)
     assert said.row.tolist() == [0, 0, 1, 1]
     for row, place, repair in zip(said.row.tolist(), said.place.tolist(), said.repair.tolist(), strict=True):
         assert batch.nests[row].seen_from(place)[repair]
-    surest = said.surest(2)
-    assert surest.row.tolist() == [0, 1]
-    assert surest.confidence.tolist() == pytest.approx(said.confidence.view(2, 2).max(dim=1).values.tolist())
+    best_per_example = said.best_per_example(2)
+    assert best_per_example.row.tolist() == [0, 1]
+    assert best_per_example.confidence.tolist() == pytest.approx(said.confidence.view(2, 2).max(dim=1).values.tolist())
 
 
 def nested_functions(text):
@@ -561,7 +561,7 @@ def nested_functions(text):
     return [(start - outer.start, length) for start, length in inside]
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POINTER_HEADS)
 def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
     tokens = ["#NEWLINE#", "def f(", "a", ",", "b", ")", ":", "return", "b", "+", "c"]
     # The right name stands at 2, which is no published candidate.
@@ -576,7 +576,7 @@ def test_ready_made_misuses_of_great_are_taken_as_they_come(tmp_path, head):
     settings = PrepareSettings("tokens", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], settings)
     corpus = Corpus(tmp_path / "corpus")
-    encoding = Encoding(corpus.vocabulary(5), corpus.types, placeholders=20)
+    encoding = Encoding(corpus.vocabulary(5), corpus.types, num_placeholders=20)
     task = MisuseTask(corpus, encoding, MisuseConfig(head=head), batch_nodes=1_000, seed=0)
     with pytest.raises(UsageError, match="come with their own"):
         MisuseTask(corpus, encoding, MisuseConfig(head=head, dense_epochs=1), batch_nodes=1_000, seed=0)
@@ -597,10 +597,10 @@ def rows_of(batch):
         yield Batch(**{name: tensor[row] for name, tensor in vars(batch).items() if torch.is_tensor(tensor)})
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POINTER_HEADS)
 def test_epochs_with_many_misuses_come_first(corpus_folder, head):
     corpus = Corpus(corpus_folder)
-    encoding = Encoding(corpus.vocabulary(50), corpus.types, placeholders=250)
+    encoding = Encoding(corpus.vocabulary(50), corpus.types, num_placeholders=250)
     config = MisuseConfig(way="local", head=head, counts_uses=True, dense_epochs=1)
     task = MisuseTask(corpus, encoding, config, batch_nodes=1_000, seed=0)
     num = len(task.functions("train"))
@@ -609,13 +609,13 @@ def test_epochs_with_many_misuses_come_first(corpus_folder, head):
     model = task.build(ModelConfig(32, 1, 2, 64, dropout=0.0))
     for epoch, is_dense in ((0, True), (1, False)):
         batch = task.batch(next(iter(task.batches(epoch))), epoch)
-        assert ((batch.location == MANY) == is_dense).all()
+        assert ((batch.location == MULTIPLE_BUGS) == is_dense).all()
         value = loss(model(batch), batch).mean()
         assert torch.isfinite(value)
         value.backward()
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", POINTER_HEADS)
 def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     folder = tmp_path / "src"
     bodies = ["x = a + b", "return b - a", "a.append(b)", "c = [a, b, a]", "print(a, b, c)", "del a"]
@@ -626,13 +626,13 @@ def test_a_tiny_model_learns_a_handful_of_functions_by_heart(tmp_path, head):
     settings = PrepareSettings("python", keep_near_duplicates=True)
     prepare(tmp_path / "corpus", [str(folder)], settings)
     corpus = Corpus(tmp_path / "corpus")
-    functions = Functions(corpus, "train", Alignment(None, corpus.ranking("names")))
-    encoding = Encoding(Vocabulary([]), corpus.types, placeholders=50)
+    functions = FunctionDataset(corpus, "train", RankMapping(None, corpus.ranking("names")))
+    encoding = Encoding(Vocabulary([]), corpus.types, num_placeholders=50)
     generator = np.random.default_rng(0)
     examples = []
     for index in range(len(functions)):
         examples.append(Example(functions[index], (), 0))
-        examples.append(Example(functions[index], (draw_local(functions[index], generator),), 0))
+        examples.append(Example(functions[index], (sample_local_bug(functions[index], generator),), 0))
     config = MisuseConfig(head=head, counts_uses=head == "pairs")
     batch = config.collator(encoding)(examples)
     torch.manual_seed(0)

@@ -1,26 +1,10 @@
-"""What a programmer uses: a trained model on source text, with answers in the text's own names.
+"""Trained models on source text, with results in the text's own names. Importing it does not load torch.
 
-Reading order: findings (what is said), files (what is read), models (what is asked), check, formats; complete.
+Reading order: diagnostics (what is reported), check, formats; complete.
 """
 
-from rarename.assist.check import MAX_NODES_CHECKED, Checker
+from rarename.assist.check import Checker, CheckModel
 from rarename.assist.complete import Completer, Suggestion
-from rarename.assist.diagnostics import CODE, Finding, Report, Skipped
-from rarename.assist.files import Files, SourceFile
-from rarename.inference.model_folder import Model, load_model, packaged
+from rarename.assist.diagnostics import CODE, CheckResult, Diagnostic
 
-__all__ = [
-    "CODE",
-    "MAX_NODES_CHECKED",
-    "Checker",
-    "Completer",
-    "Files",
-    "Finding",
-    "Model",
-    "Report",
-    "Skipped",
-    "SourceFile",
-    "Suggestion",
-    "load_model",
-    "packaged",
-]
+__all__ = ["CODE", "CheckModel", "CheckResult", "Checker", "Completer", "Diagnostic", "Suggestion"]

@@ -1,8 +1,7 @@
-"""Check: source text to findings.
+"""Check: source text to diagnostics.
 
-A text is parsed, its functions are cut out, and each becomes the tensors that it would have become in training:
-`examples.Nodes` and the batches are the same there and here. Functions of many files are looked at together,
-those of like length side by side.
+A text is parsed, and its functions become the same arrays as in training (`EncodedFile`, `MisuseCollator`). Functions
+of many files are batched together by length.
 """
 
 import re
@@ -14,302 +13,296 @@ from pathlib import Path
 
 import numpy as np
 
-from rarename.assist.diagnostics import Finding, Report, Skipped, is_silenced
-from rarename.assist.files import CHECKED, Files, SourceFile
-from rarename.corpus.shards import is_minified
+from rarename.assist.diagnostics import CheckResult, Diagnostic, is_suppressed
+from rarename.config import MisuseConfig
+from rarename.discovery import CHECKED, Files, Skipped, SourceFile, is_minified
 from rarename.errors import ParseError, UsageError
-from rarename.inference.model_folder import Model, load_model, packaged
+from rarename.inference.model_folder import ModelFolder, packaged_model
+from rarename.inference.session import Session, open_session
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
-from rarename.syntax.source import Lines, is_name
-from rarename.tasks.misuse.examples import Function, Nest, Nodes, cut_out
-from rarename.tasks.sampler import batches
+from rarename.syntax.lines import Lines, is_name
+from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
+from rarename.tasks.misuse.functions import EncodedFile, Function, NestedFunctions, outermost_within
+from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
+from rarename.tasks.sampler import bucketed_batches
 
-MAX_NODES_CHECKED = 2_000
-"""Longer functions are not checked as a whole, but the functions inside them are. Attention takes the square of it."""
+MAX_FUNCTION_NODES = 2_000
+"""Longer functions are not checked as a whole, but the functions inside them are. Attention is quadratic in it."""
 
 POOL_NODES = 50_000
-"""So many nodes wait until functions of like length are put side by side."""
+"""Number of nodes that are collected before functions of similar length are batched."""
 
 BATCH_NODES = 2_000
-"""So many nodes are looked at together, padding included."""
+"""Largest number of nodes in a batch, padding included."""
 
 _DATA = re.compile(r"[\w+/=\\-]{200,}", re.ASCII)
-"""A string of data, such as a picture: program text has blanks and signs."""
+"""A string of data, such as an encoded image: code has blanks and operators."""
 
-TEXT = "<text>"
+TEXT_PATH = "<text>"
 """The path of a text that comes from no file."""
 
 
-class Checker:
-    """Finds variable misuses with trained models, one for each language.
+class CheckModel:
+    """A misuse model of one language, ready to predict."""
 
-    >>> Checker.load().check("def area(width, height):\\n    return width * width\\n", "python")  # doctest: +SKIP
-    [Finding(path='<text>', line=2, column=20, end_line=2, end_column=25, function='area', name='width', …)]
-    """
-
-    def __init__(self, models: Sequence[Model] = (), min_confidence: float | None = None) -> None:
-        if min_confidence is not None and not 0 <= min_confidence <= 1:
-            raise UsageError(f"the least confidence is {min_confidence}; expected a number from 0 to 1")
-        self._models = {model.language.name: model for model in models}
-        if len(self._models) < len(models):
-            raise UsageError("there are two models for the same language; name one for each")
-        self._is_packaged = not models
-        self._min_confidence = min_confidence
+    def __init__(self, folder: ModelFolder, session: Session | None = None) -> None:
+        assert isinstance(folder.config.task, MisuseConfig)
+        self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
+        self._session = session or open_session(folder)
+        self._collate = MisuseCollator.of(folder.config.task, folder.encoding)
+        self._is_conditional = folder.config.task.pointer_head == "conditional"
 
     @classmethod
-    def load(cls, *folders: str | Path, min_confidence: float | None = None) -> "Checker":
-        """A checker with the models of these runs; without any, with those of the package, read when needed.
+    def load(cls, path: Path) -> "CheckModel":
+        """Load the model of a run or of the package."""
+        return cls(ModelFolder.load(path, "misuse"))
 
-        Findings below `min_confidence` are not shown; without it each model has its own bound.
+    def encode(self, parsed: "_ParsedFile") -> EncodedFile:
+        return EncodedFile.of(parsed.traversal, parsed.roles, parsed.language, self.folder.encoding)
+
+    def predict(self, batch: Sequence[Function], nested: Sequence[NestedFunctions]) -> BugPredictions:
+        """Predict the most probable bug of each function and of each function nested in it."""
+        collated = self._collate([MisuseExample(function, (), seed=0) for function in batch], on_overflow="unk")
+        outputs = self._session.run(collated.inputs())
+        return predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), collated, nested)
+
+
+class Checker:
+    """Finds variable misuses with trained models, one per language.
+
+    >>> Checker.load().check("def area(width, height):\\n    return width * width\\n", "python")  # doctest: +SKIP
+    [Diagnostic(path='<text>', line=2, column=20, end_line=2, end_column=25, function='area', name='width', …)]
+    """
+
+    def __init__(self, models: Sequence[CheckModel] = (), threshold: float | None = None) -> None:
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise UsageError(f"the minimum confidence is {threshold}; expected a number from 0 to 1")
+        self._models = {model.language.name: model for model in models}
+        if len(self._models) < len(models):
+            raise UsageError("two models are for the same language; pass one per language")
+        self._is_packaged = not models
+        self._threshold = threshold
+
+    @classmethod
+    def load(cls, *folders: str | Path, threshold: float | None = None) -> "Checker":
+        """Load the models of runs; without any, those of the package are loaded when needed.
+
+        Predictions below `threshold` are not reported; by default each model has its own.
         """
-        return cls([load_model(Path(folder)) for folder in folders], min_confidence)
+        return cls([CheckModel.load(Path(folder)) for folder in folders], threshold)
 
     @property
     def languages(self) -> tuple[Language, ...]:
         """The languages that can be checked."""
         return CHECKED if self._is_packaged else tuple(model.language for model in self._models.values())
 
-    def model(self, language: Language) -> Model:
+    def model(self, language: Language) -> CheckModel:
         """The model for a language."""
         if language.name not in self._models:
             if not self._is_packaged:
-                raise UsageError(f"the model given is for {', '.join(self._models)}, not for {language.name}")
-            self._models[language.name] = load_model(packaged(language.name))
+                raise UsageError(f"the model is for {', '.join(self._models)}, not for {language.name}")
+            self._models[language.name] = CheckModel.load(packaged_model(language.name))
         return self._models[language.name]
 
-    def min_confidence(self, language: Language) -> float:
-        """From which confidence on findings in a language are shown."""
-        return self.model(language).min_confidence if self._min_confidence is None else self._min_confidence
+    def threshold(self, language: Language) -> float:
+        """The confidence from which predictions in a language are reported."""
+        return self.model(language).threshold if self._threshold is None else self._threshold
 
-    def check(self, text: str, language: str | Language, path: str = TEXT) -> list[Finding]:
-        """The findings in one source text, from top to bottom; ParseError if it cannot be read.
+    def check(self, text: str, language: str | Language, path: str = TEXT_PATH) -> list[Diagnostic]:
+        """Check one source text; raises ParseError if it cannot be parsed.
 
-        At most one for each function, nested or not; those that a `noqa` comment silences are left out.
+        At most one diagnostic per function, nested or not, from top to bottom. `noqa` comments suppress them.
         """
         language = language_named(language) if isinstance(language, str) else language
-        parsed = _Parsed.of(text, language, path, 0)
-        found = self._judge(self._functions(parsed))
-        return [finding for _, finding in sorted(found, key=_by_place) if not _is_silenced(finding, language)]
+        found = self._predict(self._functions(_ParsedFile.of(text, language, path, 0)))
+        return [diagnostic for _, diagnostic in _unsuppressed(found)]
 
-    def check_files(self, files: Files, progress: Progress | None = None) -> Report:
-        """Check many files. What cannot be checked is listed in the report, with its reason."""
-        began = time.monotonic()
+    def check_files(self, files: Files, progress: Progress | None = None) -> CheckResult:
+        """Check many files. What cannot be checked is listed in the result with its reason."""
+        started = time.monotonic()
         progress = progress or NullProgress()
         progress.start("checking", len(files))
         skipped = list(files.skipped)
-        found: list[tuple[_Function, Finding]] = []
-        pool: list[_Function] = []
+        found: list[_Found] = []
+        pool: list[_PendingFunction] = []
         languages: set[str] = set()
-        num_files = num_functions = num_nodes = waiting = 0
-        for number, item in enumerate(files):
-            waiting += 1
-            parsed = item if isinstance(item, Skipped) else _parse_file(item, number)
+        num_files = num_functions = num_nodes = num_pending_files = 0
+        for index, item in enumerate(files):
+            num_pending_files += 1
+            parsed = item if isinstance(item, Skipped) else _parse_file(item, index)
             if isinstance(parsed, Skipped):
                 skipped.append(parsed)
             else:
                 num_files += 1
                 languages.add(parsed.language.name)
-                cut = self._functions(parsed)
-                num_functions += sum(one.num_functions for one in cut)
-                num_nodes += sum(len(function.function) for function in cut)
-                pool += cut
+                pending = self._functions(parsed)
+                num_functions += sum(len(each.nested.functions) for each in pending)
+                num_nodes += sum(len(each.function) for each in pending)
+                pool += pending
                 skipped += parsed.too_long()
             if num_nodes >= POOL_NODES:
-                found += self._judge(pool, _Steps(progress, waiting))
-                pool, num_nodes, waiting = [], 0, 0
-        found += self._judge(pool, _Steps(progress, waiting))
-        shown = [
-            finding for function, finding in sorted(found, key=_by_place)
-            if not _is_silenced(finding, function.parsed.language)
-        ]  # fmt: skip
-        bounds = [self.min_confidence(language) for language in self.languages if language.name in languages]
-        return Report(
-            findings=shown,
+                found += self._predict(pool, progress, num_pending_files)
+                pool, num_nodes, num_pending_files = [], 0, 0
+        found += self._predict(pool, progress, num_pending_files)
+        reported = _unsuppressed(found)
+        used = [language for language in self.languages if language.name in languages] or self.languages
+        return CheckResult(
+            diagnostics=[diagnostic for _, diagnostic in reported],
             skipped=skipped,
             num_files=num_files,
             num_functions=num_functions,
-            num_silenced=len(found) - len(shown),
-            min_confidence=min(bounds or [self.min_confidence(language) for language in self.languages]),
-            seconds=time.monotonic() - began,
+            num_suppressed=len(found) - len(reported),
+            threshold=min(self.threshold(language) for language in used),
+            seconds=time.monotonic() - started,
         )
 
-    def _functions(self, parsed: "_Parsed") -> list["_Function"]:
-        slices = cut_out(parsed.functions, MAX_NODES_CHECKED)
+    def _functions(self, parsed: "_ParsedFile") -> list["_PendingFunction"]:
+        slices = outermost_within(parsed.functions, MAX_FUNCTION_NODES)
         if not slices:
             return []
-        encoding = self.model(parsed.language).encoding
-        nodes = Nodes.of(parsed.traversal, parsed.language, encoding, parsed.roles)
-        return [_Function.of(parsed, part, nodes.cut(*part)) for part in slices]
+        encoded = self.model(parsed.language).encode(parsed)
+        return [_PendingFunction.of(parsed, each, encoded.function_at(*each)) for each in slices]
 
-    def _judge(self, pool: Sequence["_Function"], steps: "_Steps | None" = None) -> list[tuple["_Function", Finding]]:
-        """Ask the models about functions; gives what is suspicious enough, in no order."""
-        found: list[tuple[_Function, Finding]] = []
-        total = sum(len(one.function) for one in pool)
-        done = 0
+    def _predict(
+        self, pool: Sequence["_PendingFunction"], progress: Progress | None = None, num_steps: int = 0
+    ) -> list["_Found"]:
+        """Run the models on functions; return predictions above the threshold, in no order."""
+        found: list[_Found] = []
+        num_done, total, steps_done = 0, sum(len(each.function) for each in pool), 0
         for name, model in self._models.items():
-            chosen = [one for one in pool if one.parsed.language.name == name and one.has_choice()]
-            least = self.min_confidence(model.language)
-            for asked, suspected in _ask(model, chosen):
-                for function, place, repair, confidence in suspected:
-                    if confidence >= least and (finding := function.finding(place, repair, confidence)):
-                        found.append((function, finding))
-                done += asked
-                if steps:
-                    steps.reach(done / total)
-        if steps:
-            steps.reach(1.0)
+            chosen = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
+            threshold = self.threshold(model.language)
+            for batch, predictions in _predict_batches(model, chosen):
+                for row, location, repair, confidence in predictions:
+                    if location >= 0 and confidence >= threshold:
+                        function = batch[row]
+                        if diagnostic := function.diagnostic(location, repair, confidence):
+                            found.append((function, diagnostic))
+                num_done += sum(len(each.function) for each in batch)
+                if progress:  # also without a full step, so that the display stays alive
+                    steps = int(num_steps * num_done / total) - steps_done
+                    steps_done += steps
+                    progress.advance(steps)
+        if progress:
+            progress.advance(num_steps - steps_done)
         return found
 
 
-class _Steps:
-    """Some steps of a progress, of which a share is done."""
-
-    def __init__(self, progress: Progress, count: int) -> None:
-        self._progress, self._count, self._done = progress, count, 0
-
-    def reach(self, share: float) -> None:
-        """So much is done. Tells it even if no step is full: time has passed."""
-        steps = int(share * self._count) - self._done
-        self._done += steps
-        self._progress.advance(steps)
-
-
 @dataclass(frozen=True, eq=False)
-class _Parsed:
+class _ParsedFile:
     """A source text with its tree."""
 
     path: str
-    number: int
-    """Its place among the files."""
+    index: int
+    """Its index among the files."""
     language: Language
     traversal: Traversal
     roles: list[Role]
     functions: list[Slice]
-    """All of them, nested ones too."""
+    """All functions, nested ones included, in pre-order."""
     lines: Lines
 
     @classmethod
-    def of(cls, text: str, language: Language, path: str, number: int) -> "_Parsed":
+    def of(cls, text: str, language: Language, path: str, index: int) -> "_ParsedFile":
         traversal = language.parse(text, False)
-        return cls(
-            path=path,
-            number=number,
-            language=language,
-            traversal=traversal,
-            roles=language.roles(traversal),
-            functions=functions(traversal, language),
-            lines=Lines(text.encode("utf-8", "replace"), language),
-        )
+        lines = Lines(text.encode("utf-8", "replace"), language)
+        return cls(path, index, language, traversal, language.roles(traversal), functions(traversal, language), lines)
 
-    def inside(self, start: int, length: int) -> list[Slice]:
-        """The functions of a part of the file, counted from its beginning."""
-        first = bisect_left(self.functions, (start,))
-        last = bisect_left(self.functions, (start + length,))
-        return [Slice(one.start - start, one.length) for one in self.functions[first:last]]
+    def functions_within(self, start: int, length: int) -> list[Slice]:
+        """The functions of a slice of the file, relative to its start."""
+        first, last = (bisect_left(self.functions, (node,)) for node in (start, start + length))
+        return [Slice(each.start - start, each.length) for each in self.functions[first:last]]
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
         for start, length in self.functions:
-            if length > MAX_NODES_CHECKED:
+            if length > MAX_FUNCTION_NODES:
                 name = qualified_name(self.traversal, self.roles, start, self.language)
                 line = self.traversal.span(start).line
-                yield Skipped(self.path, line or None, f"function over {MAX_NODES_CHECKED:,} nodes", name)
+                yield Skipped(self.path, line or None, f"function over {MAX_FUNCTION_NODES:,} nodes", name)
 
 
 @dataclass(frozen=True, eq=False)
-class _Function:
-    """A function that waits to be looked at, together with those nested in it."""
+class _PendingFunction:
+    """A function that waits for a prediction, with those nested in it."""
 
-    parsed: _Parsed
+    parsed: _ParsedFile
     start: int
     function: Function
-    nest: Nest
+    nested: NestedFunctions
 
     @classmethod
-    def of(cls, parsed: _Parsed, part: Slice, function: Function) -> "_Function":
-        return cls(parsed, part.start, function, Nest(function, parsed.inside(*part)))
+    def of(cls, parsed: _ParsedFile, where: Slice, function: Function) -> "_PendingFunction":
+        return cls(parsed, where.start, function, NestedFunctions(function, parsed.functions_within(*where)))
 
-    @property
-    def num_functions(self) -> int:
-        return len(self.nest.functions)
-
-    def has_choice(self) -> bool:
-        """Whether there are two variables: else there is nothing to confuse."""
+    def has_two_names(self) -> bool:
         names = self.function.values[self.function.variables]
         return bool((names != names[:1]).any())
 
-    def finding(self, place: int, repair: int, confidence: float) -> Finding | None:
-        """What the model says about this function, in the text's own names; both places are nodes of the function."""
-        parsed, node = self.parsed, self.start + place
+    def diagnostic(self, location: int, repair: int, confidence: float) -> Diagnostic | None:
+        """Express a prediction in the names and positions of the text."""
+        parsed, node = self.parsed, self.start + location
         tree, lines = parsed.traversal, parsed.lines
         name, suggestion = tree.values[node], tree.values[self.start + repair]
         if name is None or suggestion is None:
             return None
-        span, standing = tree.span(node), node
-        while not span.line and standing > 0:  # it stands nowhere itself: what it is part of does
-            standing = tree.parents[standing]
-            span = tree.span(standing)
-        return Finding(
+        span, spanned = tree.span(node), node
+        while not span.line and spanned > 0:  # a node without a position of its own takes that of its parent
+            spanned = tree.parents[spanned]
+            span = tree.span(spanned)
+        return Diagnostic(
             path=parsed.path,
             line=span.line,
             column=lines.characters(span.line, span.column) + 1,
             end_line=span.end_line,
             end_column=lines.characters(span.end_line, span.end_column) + 1,
-            function=qualified_name(tree, parsed.roles, self.start + self.nest.owner(place), parsed.language),
+            function=qualified_name(tree, parsed.roles, self.start + self.nested.owner(location), parsed.language),
             name=name,
             suggestion=suggestion,
             confidence=confidence,
             source=lines.line(span.line),
-            replacement=self._replacement(node, suggestion) if standing == node else None,
+            fix=self._fix(node, suggestion) if spanned == node else None,
         )
 
-    def _replacement(self, node: int, suggestion: str) -> str | None:
-        """What to write at a node so that it holds the suggestion; None where that is not sure to mend it."""
+    def _fix(self, node: int, suggestion: str) -> str | None:
+        """The text that replaces a node; None where that is not sure to be correct."""
         tree, parent = self.parsed.traversal, self.parsed.traversal.parents[node]
         span, name = tree.span(node), tree.values[node]
         if name is None or not is_name(suggestion) or self.parsed.lines.text(span) != name:
             return None
         if tree.span(parent) == span and self.parsed.roles[parent] == Role.ATTRIBUTE:
-            return f"{name}: {suggestion}"  # `{a}` is a key and a variable at one place
-        # The two tags of an element go together.
-        return None if tree.types[node].startswith("JSX") else suggestion
+            return f"{name}: {suggestion}"  # the name in `{a}` is both a key and a variable
+        return None if tree.types[node] in self.parsed.language.paired_types else suggestion
 
 
-def _parse_file(file: SourceFile, number: int) -> _Parsed | Skipped:
-    """A file's tree, or why it has none: the reasons for which a corpus leaves files out."""
+_Found = tuple[_PendingFunction, Diagnostic]
+
+
+def _parse_file(file: SourceFile, index: int) -> _ParsedFile | Skipped:
     try:
         text = file.language.decode(file.content)
-        if _is_minified(text, file.language):
+        # Long strings of data in a line do not make a file minified.
+        if is_minified(_DATA.sub("", re.sub(file.language.line_break.decode(), "\n", text))):
             return Skipped(file.path, None, "minified")
-        return _Parsed.of(text, file.language, file.path, number)
+        return _ParsedFile.of(text, file.language, file.path, index)
     except ParseError as error:
         return Skipped(file.path, error.line or None, error.reason, error.detail)
 
 
-def _is_minified(text: str, language: Language) -> bool:
-    """As corpora have it, but long pieces of data in a line do not count: the rest is there to be checked."""
-    lines = re.sub(language.line_break.decode(), "\n", text)
-    return is_minified(_DATA.sub("", lines))
+def _predict_batches(
+    model: CheckModel, pending: Sequence[_PendingFunction]
+) -> Iterator[tuple[list[_PendingFunction], Iterator[tuple[int, int, int, float]]]]:
+    """Batches of functions, and for each prediction its row, location, repair and confidence."""
+    lengths = np.array([len(each.function) for each in pending], dtype=np.int64)
+    for indexes in bucketed_batches(lengths, BATCH_NODES, None):
+        batch = [pending[index] for index in indexes]
+        predicted = model.predict([each.function for each in batch], [each.nested for each in batch])
+        yield batch, zip(*(column.tolist() for column in vars(predicted).values()), strict=True)
 
 
-def _ask(model: Model, functions: Sequence[_Function]) -> Iterator[tuple[int, list[tuple[_Function, int, int, float]]]]:
-    """Batch by batch how many nodes it has, and of each function the most suspicious place, if it has one, a place of
-    what should stand there, and a confidence."""
-    lengths = np.array([len(one.function) for one in functions], dtype=np.int64)
-    for indexes in batches(lengths, BATCH_NODES, None):
-        asked = [functions[index] for index in indexes]
-        said = model.suspicions([one.function for one in asked], [one.nest for one in asked])
-        rows = zip(said.row.tolist(), said.place.tolist(), said.repair.tolist(), said.confidence.tolist(), strict=True)
-        suspected = [(asked[row], place, repair, confidence) for row, place, repair, confidence in rows if place >= 0]
-        yield sum(len(one.function) for one in asked), suspected
-
-
-def _by_place(found: tuple[_Function, Finding]) -> tuple[int, int, int]:
-    function, finding = found
-    return function.parsed.number, finding.line, finding.column
-
-
-def _is_silenced(finding: Finding, language: Language) -> bool:
-    return is_silenced(finding.source, language)
+def _unsuppressed(found: Sequence[_Found]) -> list[_Found]:
+    """In the order of files and lines, without those that a comment suppresses."""
+    ordered = sorted(found, key=lambda each: (each[0].parsed.index, each[1].line, each[1].column))
+    return [each for each in ordered if not is_suppressed(each[1].source, each[0].parsed.language)]

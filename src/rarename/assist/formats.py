@@ -1,8 +1,7 @@
-"""Findings for people (text), for programs (JSON), and for the places where code is reviewed (SARIF, GitHub)."""
+"""Output formats of a check: text for people, JSON for programs, SARIF and GitHub annotations for code review."""
 
 import hashlib
 import json
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -10,133 +9,107 @@ from typing import Any
 from urllib.parse import quote
 
 from rarename._version import __version__
-from rarename.assist.diagnostics import CODE, Finding, Report, Skipped
+from rarename.assist.diagnostics import CODE, CheckResult, Diagnostic
+from rarename.discovery import Skipped
 
 TITLE = "variable misuse"
 SUMMARY = "A variable is used where another one seems to belong."
-CAUTION = "A trained model judges it: it may be wrong, and says how sure it is."
+CAUTION = "This is the prediction of a trained model. It may be wrong; its confidence is the model's own estimate."
 
-_MAX_SHOWN = 160
-"""Of a source line, in characters."""
+_MAX_SOURCE_CHARS = 160
 
 
-def as_text(report: Report, *, with_source: bool = False) -> str:
-    """A line for each finding, on a terminal with its source; last a line that sums up."""
+def as_text(result: CheckResult, *, with_source: bool = False) -> str:
+    """One line per diagnostic, optionally with its source, and a summary."""
     lines: list[str] = []
-    for finding in report.findings:
-        lines.append(
-            f"{finding.path}:{finding.line}:{finding.column}: {CODE} {finding.message} ({finding.confidence:.2f}) "
-            f"[{finding.function}]"
-        )
+    for each in result.diagnostics:
+        where = f"{each.path}:{each.line}:{each.column}"
+        lines.append(f"{where}: {CODE} {each.message} ({each.confidence:.2f}) [{each.function}]")
         if with_source:
-            lines += _underlined(finding)
-    return "\n".join([*lines, summary(report)]) + "\n"
+            lines += _underlined(each)
+    return "\n".join([*lines, summary(result)]) + "\n"
 
 
-def summary(report: Report) -> str:
-    """How much was found, looked at and skipped, in one line."""
+def summary(result: CheckResult) -> str:
+    """What was found, checked and skipped, in one line."""
     text = (
-        f"{_counted(len(report.findings), 'finding')} in {_counted(report.num_functions, 'function')}, "
-        f"{_counted(report.num_files, 'file')}"
+        f"{_count(len(result.diagnostics), 'finding')} in {_count(result.num_functions, 'function')}, "
+        f"{_count(result.num_files, 'file')}"
     )
-    if report.num_silenced:
-        text += f"; {report.num_silenced:,} silenced"
-    if report.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.reasons().items())
-        text += f"; {len(report.skipped):,} skipped ({reasons})"
+    if result.num_suppressed:
+        text += f"; {result.num_suppressed:,} suppressed"
+    if result.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in result.skip_reasons().items())
+        text += f"; {len(result.skipped):,} skipped ({reasons})"
     return text
 
 
-def as_json(report: Report) -> str:
-    """One object: findings, what was skipped, and a summary. Confidences have four digits."""
+def as_json(result: CheckResult) -> str:
+    """One object with findings, skipped files and a summary. Confidences have four digits."""
+    keys = ("path", "line", "column", "end_line", "end_column", "function", "name", "suggestion")
     content = {
         "findings": [
-            {
-                "path": finding.path,
-                "line": finding.line,
-                "column": finding.column,
-                "end_line": finding.end_line,
-                "end_column": finding.end_column,
-                "function": finding.function,
-                "name": finding.name,
-                "suggestion": finding.suggestion,
-                "confidence": round(finding.confidence, 4),
-            }
-            for finding in report.findings
+            {key: getattr(each, key) for key in keys} | {"confidence": round(each.confidence, 4)}
+            for each in result.diagnostics
         ],
-        "skipped": [
-            {"path": entry.path, "line": entry.line, "reason": entry.explanation} for entry in report.skipped
-        ],
+        "skipped": [{"path": entry.path, "line": entry.line, "reason": entry.explanation} for entry in result.skipped],
         "summary": {
-            "files": report.num_files,
-            "functions": report.num_functions,
-            "findings": len(report.findings),
-            "silenced": report.num_silenced,
-            "skipped": len(report.skipped),
-            "min_confidence": report.min_confidence,
-            "seconds": round(report.seconds, 3),
+            "files": result.num_files,
+            "functions": result.num_functions,
+            "findings": len(result.diagnostics),
+            "suppressed": result.num_suppressed,
+            "skipped": len(result.skipped),
+            "min_confidence": result.threshold,
+            "seconds": round(result.seconds, 3),
         },
-    }  # fmt: skip
+    }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def as_github(report: Report) -> str:
-    """Workflow commands, which GitHub shows as annotations of the changed lines."""
+def as_github(result: CheckResult) -> str:
+    """Workflow commands, which GitHub shows as annotations."""
     lines = []
-    for finding in report.findings:
+    for each in result.diagnostics:
         properties = {
-            "file": finding.path,
-            "line": finding.line,
-            "endLine": finding.end_line,
-            "col": finding.column,
-            "endColumn": finding.end_column,
+            "file": each.path,
+            "line": each.line,
+            "endLine": each.end_line,
+            "col": each.column,
+            "endColumn": each.end_column,
             "title": f"{CODE} {TITLE}",
         }
-        told = ",".join(f"{key}={_escaped(str(value), is_property=True)}" for key, value in properties.items())
-        message = f"{finding.message} ({finding.confidence:.2f}) [{finding.function}]"
-        lines.append(f"::warning {told}::{_escaped(message)}\n")
+        joined = ",".join(f"{key}={_escape(str(value), is_property=True)}" for key, value in properties.items())
+        message = f"{each.message} ({each.confidence:.2f}) [{each.function}]"
+        lines.append(f"::warning {joined}::{_escape(message)}\n")
     return "".join(lines)
 
 
-def as_sarif(report: Report) -> str:
-    """A log of SARIF 2.1.0, with a fix for each finding that one edit can mend."""
-    log = {
-        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "rarename",
-                        "version": __version__,
-                        "rules": [
-                            {
-                                "id": CODE,
-                                "name": "VariableMisuse",
-                                "shortDescription": {"text": SUMMARY},
-                                "fullDescription": {"text": f"{SUMMARY} {CAUTION}"},
-                                "help": {"text": f"NullProgress a line with a comment: noqa: {CODE}"},
-                                "defaultConfiguration": {"level": "warning"},
-                            }
-                        ],
-                    }
-                },
-                "columnKind": "unicodeCodePoints",
-                "invocations": [
-                    {
-                        "executionSuccessful": report.exit_code != 2,
-                        "exitCode": report.exit_code,
-                        "toolExecutionNotifications": [_notification(entry) for entry in report.skipped],
-                    }
-                ],
-                "results": _results(report.findings),
-            }
-        ],
+def as_sarif(result: CheckResult) -> str:
+    """A log in SARIF 2.1.0, with a fix for each diagnostic that one edit can fix."""
+    rule = {
+        "id": CODE,
+        "name": "VariableMisuse",
+        "shortDescription": {"text": SUMMARY},
+        "fullDescription": {"text": f"{SUMMARY} {CAUTION}"},
+        "help": {"text": f"Suppress a line with a comment: noqa: {CODE}"},
+        "defaultConfiguration": {"level": "warning"},
     }
-    return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
+    invocation = {
+        "executionSuccessful": result.exit_code != 2,
+        "exitCode": result.exit_code,
+        "toolExecutionNotifications": [_notification(entry) for entry in result.skipped],
+    }
+    run = {
+        "tool": {"driver": {"name": "rarename", "version": __version__, "rules": [rule]}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": _sarif_results(result.diagnostics),
+    }
+    schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Report], str]] = {
+FORMATS: dict[str, Callable[[CheckResult], str]] = {
     "text": as_text,
     "json": as_json,
     "sarif": as_sarif,
@@ -145,104 +118,88 @@ FORMATS: dict[str, Callable[[Report], str]] = {
 
 
 def describe_skipped(skipped: list[Skipped], limit: int) -> list[str]:
-    """A line for each thing that was skipped, and one for how many more there are."""
+    """One line for each skipped entry up to a limit, and one for the number of further ones."""
     lines = [
         f"{entry.path}{f':{entry.line}' if entry.line else ''}: skipped: {' '.join(entry.explanation.split())}"
         for entry in skipped[:limit]
     ]
-    more = len(skipped) - limit
-    return [*lines, f"{more:,} more skipped; --format json lists them all"] if more > 0 else lines
+    num_more = len(skipped) - limit
+    return [*lines, f"{num_more:,} more skipped; --output-format json lists them all"] if num_more > 0 else lines
 
 
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _underlined(finding: Finding) -> list[str]:
-    """The source line, and a caret under each character of the finding."""
-    first = finding.column - 1
-    last = finding.end_column - 1 if finding.end_line == finding.line else len(finding.source)
-    source = finding.source.replace("\t", " ")
-    source = "".join(char if char.isprintable() else "?" for char in source)
-    if last > _MAX_SHOWN:  # show the part that it is about
-        cut = max(0, first - _MAX_SHOWN // 2)
-        source, first, last = source[cut:], first - cut, last - cut
-    before, marked = source[:first], source[first:last]
-    return [f"    {source[:_MAX_SHOWN].rstrip()}", f"    {' ' * _width(before)}{'^' * max(1, _width(marked))}"]
+def _underlined(diagnostic: Diagnostic) -> list[str]:
+    """The source line, with carets under the name."""
+    from rich.cells import cell_len
+
+    start = diagnostic.column - 1
+    is_one_line = diagnostic.end_line == diagnostic.line
+    end = diagnostic.end_column - 1 if is_one_line else len(diagnostic.source)
+    source = "".join(char if char.isprintable() else "?" for char in diagnostic.source.replace("\t", " "))
+    if end > _MAX_SOURCE_CHARS:  # show the part around the name
+        cut = max(0, start - _MAX_SOURCE_CHARS // 2)
+        source, start, end = source[cut:], start - cut, end - cut
+    carets = "^" * max(1, cell_len(source[start:end]))
+    return [f"    {source[:_MAX_SOURCE_CHARS].rstrip()}", f"    {' ' * cell_len(source[:start])}{carets}"]
 
 
-def _width(text: str) -> int:
-    """How many columns of a terminal a text takes: Chinese characters take two, combining accents none."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
-
-
-def _escaped(text: str, *, is_property: bool = False) -> str:
+def _escape(text: str, *, is_property: bool = False) -> str:
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
 
 
-def _results(findings: list[Finding]) -> list[dict[str, Any]]:
-    seen: Counter[tuple[str, str]] = Counter()
+def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
+    num_seen: Counter[tuple[str, str]] = Counter()
     results = []
-    for finding in findings:
-        # Not the line's number: the finding stays the same when lines are added above it.
-        told = "\0".join((finding.function, finding.name, finding.suggestion, finding.source.strip()))
-        number = seen[finding.path, told]
-        seen[finding.path, told] += 1
-        fingerprint = hashlib.sha256(f"{told}\0{number}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    for each in diagnostics:
+        # Without the line number: the fingerprint stays the same when lines are added above.
+        content = "\0".join((each.function, each.name, each.suggestion, each.source.strip()))
+        hashed = hashlib.sha256(f"{content}\0{num_seen[each.path, content]}".encode("utf-8", "surrogatepass"))
+        num_seen[each.path, content] += 1
         region = {
-            "startLine": finding.line,
-            "startColumn": finding.column,
-            "endLine": finding.end_line,
-            "endColumn": finding.end_column,
+            "startLine": each.line,
+            "startColumn": each.column,
+            "endLine": each.end_line,
+            "endColumn": each.end_column,
         }
-        artifact = {"uri": _uri(finding.path)}
+        artifact = {"uri": _uri(each.path)}
+        location = {
+            "physicalLocation": {"artifactLocation": artifact, "region": region},
+            "logicalLocations": [{"fullyQualifiedName": each.function, "kind": "function"}],
+        }
+        confidence = {"confidence": round(each.confidence, 4), "name": each.name, "suggestion": each.suggestion}
         result: dict[str, Any] = {
             "ruleId": CODE,
             "ruleIndex": 0,
             "level": "warning",
-            "message": {"text": f"{finding.message} ({finding.confidence:.2f})"},
-            "locations": [
-                {
-                    "physicalLocation": {"artifactLocation": artifact, "region": region},
-                    "logicalLocations": [{"fullyQualifiedName": finding.function, "kind": "function"}],
-                }
-            ],
-            "partialFingerprints": {"rarename/v1": fingerprint},
-            "rank": round(100 * finding.confidence, 2),
-            "properties": {
-                "confidence": round(finding.confidence, 4),
-                "name": finding.name,
-                "suggestion": finding.suggestion,
-            },
+            "message": {"text": f"{each.message} ({each.confidence:.2f})"},
+            "locations": [location],
+            "partialFingerprints": {"rarename/v1": hashed.hexdigest()[:32]},
+            "rank": round(100 * each.confidence, 2),
+            "properties": confidence,
         }
-        if finding.replacement is not None:
-            replacement = {"deletedRegion": region, "insertedContent": {"text": finding.replacement}}
-            result["fixes"] = [
-                {
-                    "description": {"text": f"Replace {finding.name!r} by {finding.suggestion!r}"},
-                    "artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}],
-                }
-            ]
+        if each.fix is not None:
+            replacement = {"deletedRegion": region, "insertedContent": {"text": each.fix}}
+            change = {"artifactLocation": artifact, "replacements": [replacement]}
+            description = {"text": f"Replace {each.name!r} by {each.suggestion!r}"}
+            result["fixes"] = [{"description": description, "artifactChanges": [change]}]
         results.append(result)
     return results
 
 
 def _notification(entry: Skipped) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(entry.path)}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(entry.path)}}
     if entry.line:
-        place["region"] = {"startLine": entry.line}
-    return {
-        "level": "note",
-        "message": {"text": f"skipped: {entry.explanation}"},
-        "locations": [{"physicalLocation": place}],
-    }
+        location["region"] = {"startLine": entry.line}
+    message = {"text": f"skipped: {entry.explanation}"}
+    return {"level": "note", "message": message, "locations": [{"physicalLocation": location}]}
 
 
 def _uri(path: str) -> str:
-    """A path as a URI: relative to the current folder where it lies below it."""
+    """A path as a URI, relative to the current folder if it is inside."""
     pure = PurePath(path)
     if pure.is_absolute():
         try:

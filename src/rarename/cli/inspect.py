@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rarename.cli.common import write
 from rarename.cli.prepare import describe
-from rarename.cli.reading import write
 from rarename.corpus.coverage import coverage
 from rarename.corpus.store import Corpus
 from rarename.errors import UsageError

@@ -1,43 +1,70 @@
-"""The command line: finds the command, words the errors, owns the exit code.
+"""The entry point: selects the command, prints errors, returns the exit code.
 
-0: fine; 1: there are findings; 2: the work could not be done. Results go to stdout, all else to stderr.
+Exit codes: 0 success, 1 diagnostics were found, 2 failure, 130 interrupted. Results go to stdout, all else to stderr.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from shlex import quote
 
 from rarename._version import __version__
 from rarename.errors import RarenameError
 
 COMMANDS = {
-    "parse": "show the syntax tree of a file, or write it as a published record",
+    "parse": "show the syntax tree of a file, or write it in the format of PY150 or JS150",
     "anonymize": "replace the rare names of a file by placeholders",
-    "prepare": "make a corpus from folders, archives, packages or published records",
-    "inspect": "show what is in a corpus, and how much a vocabulary covers",
+    "prepare": "build a corpus from folders, archives, packages or published data sets",
+    "inspect": "show the contents of a corpus and the coverage of its vocabulary",
     "train": "train a model on a corpus",
-    "evaluate": "measure a trained model on a split that it has not seen",
-    "sweep": "train and measure all cells of an experiment file",
-    "report": "make tables and figures from the results of many runs",
-    "check": "find places where the wrong variable may stand",
-    "complete": "suggest names for a cursor in unfinished code",
+    "evaluate": "evaluate a trained model on the validation or test split",
+    "sweep": "train and evaluate all runs of an experiment file",
+    "report": "summarize the results of many runs in tables and figures",
+    "check": "find variables that may be misused",
+    "complete": "suggest names at a cursor in incomplete code",
 }
-"""Each is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
-Only the module of the command that is called is imported: `--help` answers at once."""
+"""Each command is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
+Only the module of the chosen command is imported, so that `--help` is fast."""
+
+REQUIREMENTS = {
+    "matplotlib": "rarename[report]",
+    "scipy": "rarename[report]",
+    "sklearn": "rarename[report]",
+    "tensorboard": "rarename[tensorboard]",
+    "pyarrow": "pyarrow",
+    "safetensors": "safetensors",
+    "torch": "torch",
+}
+"""What to install if a module is missing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code."""
+    """Run a command and return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    program = f"rarename {words[0]}" if words and words[0] in COMMANDS else "rarename"
     try:
-        return _main(arguments)
+        return _run_command(words)
     except KeyboardInterrupt:
         print("rarename: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        from rarename.cli.common import discard_output
+
+        discard_output()  # Python would complain again at exit
+        return 0
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in REQUIREMENTS:
+            raise
+        message = f"needs {missing}, which is not installed; run: pip install {quote(REQUIREMENTS[missing])}"
+    except (RarenameError, OSError) as error:
+        message = str(error)
+    print(f"{program}: {message}", file=sys.stderr)
+    return 2
 
 
-def _main(arguments: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def _run_command(words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="rarename",
         description="Placeholders for rare identifiers in neural models of source code.",
@@ -46,39 +73,14 @@ def _main(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--version", action="version", version=f"rarename {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if words and words[0] == name:
             module = import_module(f"rarename.cli.{name}")
-            command = commands.add_parser(
-                name,
-                help=summary,
-                description=f"{summary[0].upper()}{summary[1:]}.",
-                epilog=f"example:\n{module.EXAMPLE}",
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
+            command.description = f"{summary[0].upper()}{summary[1:]}."
+            command.epilog = f"example:\n{module.EXAMPLE}"
             module.add_arguments(command)
-            command.set_defaults(call=module.run)
-        else:
-            commands.add_parser(name, help=summary)
+            command.set_defaults(run_command=module.run)
     parsed = parser.parse_args(words)
-    try:
-        code = int(parsed.call(parsed))
-        sys.stdout.flush()
-    except RarenameError as error:
-        print(f"rarename {parsed.command}: {error}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "safetensors"):
-            raise
-        needed = error.name
-        print(f"rarename {parsed.command}: needs {needed}; install it with pip install {needed}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        from rarename.cli.reading import forget_reader
-
-        forget_reader()  # Python would complain once more at exit
-        return 0
-    except OSError as error:
-        # A full disk, a folder without permission: the system's own words say it best.
-        print(f"rarename {parsed.command}: {error}", file=sys.stderr)
-        return 2
+    code = int(parsed.run_command(parsed))
+    sys.stdout.flush()
     return code

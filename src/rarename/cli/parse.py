@@ -1,33 +1,30 @@
-"""`rarename parse`: a file's syntax tree."""
+"""`rarename parse`: the syntax tree of a file."""
 
 import argparse
 import json
 
-from rarename.cli.reading import add_file_arguments, read_file, write
+from rarename.cli.common import add_file_arguments, add_output_format, parse_file, write
 from rarename.cli.trees import as_json, as_text
-from rarename.syntax.record import write_record
+from rarename.syntax.records import write_record
 
-EXAMPLE = """  rarename parse setup.py --format record >> corpus.json
+EXAMPLE = """  rarename parse setup.py --output-format record >> corpus.json
   echo 'x = 7' | rarename parse - --language python"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file_arguments(parser)
-    parser.add_argument(
-        "--format",
-        choices=("tree", "record", "json"),
-        default="tree",
-        help="tree: indented, for people (default); record: one line as in PY150 or JS150; json: with places and roles",
+    add_output_format(
+        parser, tree="indented text", record="one line, as in PY150 or JS150", json="with spans and roles"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    language, _, _, traversal = read_file(arguments)
-    if arguments.format == "record":
-        write(write_record(traversal, language.record) + "\n")
-    elif arguments.format == "json":
-        nodes = as_json(traversal, traversal.values, language)
-        write(json.dumps({"language": language.name, "nodes": nodes}, ensure_ascii=False) + "\n")
+    file = parse_file(arguments)
+    if arguments.output_format == "record":
+        write(write_record(file.traversal, file.language.record) + "\n")
+    elif arguments.output_format == "json":
+        nodes = as_json(file.traversal, file.traversal.values, file.language)
+        write(json.dumps({"language": file.language.name, "nodes": nodes}, ensure_ascii=False) + "\n")
     else:
-        write(as_text(traversal, traversal.values))
+        write(as_text(file.traversal, file.traversal.values))
     return 0

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rarename.cli.progress import ShownProgress
-from rarename.cli.reading import write
+from rarename.cli.common import write
+from rarename.cli.display import Display
 from rarename.corpus.documents import SourceOptions
 from rarename.corpus.prepare import PrepareSettings, prepare
 from rarename.errors import UsageError
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         ),
     )
     try:
-        with ShownProgress() as progress:
+        with Display() as progress:
             manifest = prepare(arguments.corpus, arguments.sources, settings, arguments.jobs, progress)
     except KeyboardInterrupt:
         print("rarename prepare: interrupted; the same command goes on from here", file=sys.stderr)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from rarename.cli.reading import write
+from rarename.cli.common import write
 
 EXAMPLE = "  rarename report results --output-dir docs"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rarename.cli.reading import minutes, positive, write
+from rarename.cli.common import number, write
 from rarename.cli.train import SHOWN
 
 if TYPE_CHECKING:
@@ -36,9 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="cells to do, for example 'ordered-*'"
     )
-    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="cells side by side; default: 1")
-    parser.add_argument("--threads", type=positive, metavar="N", help="of each cell; default: cores divided by jobs")
-    parser.add_argument("--time-limit", type=minutes, metavar="MINUTES", help="stop after so long; the same goes on")
+    parser.add_argument("--jobs", type=number(int, 1), default=1, metavar="N", help="cells side by side; default: 1")
+    parser.add_argument(
+        "--threads", type=number(int, 1), metavar="N", help="of each cell; default: cores divided by jobs"
+    )
+    parser.add_argument(
+        "--time-limit", type=number(float, 0), metavar="MINUTES", help="stop after so long; the same goes on"
+    )
     parser.add_argument("--list", action="store_true", help="show the cells and how far they are, and do nothing")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

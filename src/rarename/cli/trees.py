@@ -1,28 +1,27 @@
-"""Trees for people and for programs."""
+"""Syntax trees as text and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from rarename.syntax import Language, Traversal
 
-MAX_SHOWN = 60
+MAX_VALUE_LENGTH = 60
 
 
 def as_text(traversal: Traversal, values: Sequence[str | None]) -> str:
-    """An indented line for each node: type, value, place."""
-    depths, lines = [0] * len(traversal), []
+    """Return an indented line per node: type, value, line and column."""
+    depths, lines = list[int](), list[str]()
     for node, (node_type, value) in enumerate(zip(traversal.types, values, strict=True)):
         parent = traversal.parents[node]
-        depths[node] = depths[parent] + 1 if parent >= 0 else 0
-        shown = "" if value is None else f" {_shortened(value)}"
+        depths.append(depths[parent] + 1 if parent >= 0 else 0)
         span = traversal.span(node)
-        place = f"  {span.line}:{span.column + 1}" if span.line else ""
-        lines.append(f"{'  ' * depths[node]}{node_type}{shown}{place}\n")
+        position = f"  {span.line}:{span.column + 1}" if span.line else ""
+        lines.append(f"{'  ' * depths[node]}{node_type}{_shorten(value)}{position}\n")
     return "".join(lines)
 
 
 def as_json(traversal: Traversal, values: Sequence[str | None], language: Language) -> list[dict[str, Any]]:
-    """An object for each node. Lines count from 1, columns from 0 in UTF-8 bytes; `span` is null without a place."""
+    """Return an object per node. Lines start at 1, columns at 0 in UTF-8 bytes; `span` is null if there is none."""
     roles = language.roles(traversal)
     return [
         {
@@ -36,6 +35,8 @@ def as_json(traversal: Traversal, values: Sequence[str | None], language: Langua
     ]
 
 
-def _shortened(value: str) -> str:
+def _shorten(value: str | None) -> str:
+    if value is None:
+        return ""
     shown = value if value.isprintable() else repr(value)[1:-1]
-    return shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
+    return f" {shown}" if len(shown) <= MAX_VALUE_LENGTH else f" {shown[:MAX_VALUE_LENGTH]}…"

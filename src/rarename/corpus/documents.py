@@ -7,21 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.errors import UsageError
-from rarename.syntax.traversal import Traversal
-
-
-@dataclass(frozen=True)
-class Bug:
-    """A ready-made variable misuse, as the GREAT data set has them. Positions are node indexes."""
-
-    location: int
-    """Where the wrong name stands; 0 when there is no bug."""
-    repair_targets: tuple[int, ...]
-    """Where the right name stands. Empty when there is no bug, and in the few published bugs whose right
-    name stands nowhere else."""
-    repair_candidates: tuple[int, ...]
-    """Every place that holds a variable."""
-    kind: str
+from rarename.syntax.traversal import MisuseLabel, Traversal
 
 
 @dataclass(frozen=True)
@@ -34,7 +20,7 @@ class Document:
     """What splits keep together: a package, or a repository (`owner/name`)."""
     content: bytes | Traversal
     """A file's bytes; a published record is a tree already."""
-    bug: Bug | None = None
+    bug: MisuseLabel | None = None
 
 
 @dataclass(frozen=True)

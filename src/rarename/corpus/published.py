@@ -14,12 +14,13 @@ from pathlib import Path
 from posixpath import commonpath
 from typing import Any
 
-from rarename.corpus.documents import Bug, Chunk, ChunkLimits, Document, Skip, Source, coarse, cut
+from rarename.corpus.documents import Chunk, ChunkLimits, Document, Skip, Source, coarse, cut
 from rarename.corpus.paths import UNREADABLE, published, repository, shown, too_large
 from rarename.corpus.streams import STREAM_ERRORS, BudgetSpent, Metered, Stream, is_compressed, open_stream
 from rarename.errors import RecordError, SourceError
-from rarename.syntax.record import read_record
+from rarename.syntax.records import read_record
 from rarename.syntax.tokens import sequence
+from rarename.syntax.traversal import MisuseLabel
 
 MALFORMED = "malformed record"
 LISTED_DUPLICATE = "listed as duplicate"
@@ -312,18 +313,18 @@ def _filepath(example: dict[str, Any]) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _bug(example: dict[str, Any], num_tokens: int) -> Bug:
+def _bug(example: dict[str, Any], num_tokens: int) -> MisuseLabel:
     has_bug = example.get("has_bug")
     if not isinstance(has_bug, bool):
         raise RecordError("has_bug is missing or not true or false")
     candidates = _positions(example, "repair_candidates", num_tokens)
     kind = str(example.get("bug_kind_name", ""))
     if not has_bug:
-        return Bug(0, (), candidates, kind)
+        return MisuseLabel(0, (), candidates, kind)
     location = example.get("error_location")
     if type(location) is not int or not 0 < location < num_tokens:
         raise RecordError(f"error_location is {str(location)[:20]}; expected a token from 1 to {num_tokens - 1}")
-    return Bug(location, _positions(example, "repair_targets", num_tokens), candidates, kind)
+    return MisuseLabel(location, _positions(example, "repair_targets", num_tokens), candidates, kind)
 
 
 def _positions(example: dict[str, Any], key: str, num_tokens: int) -> tuple[int, ...]:

@@ -24,12 +24,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rarename.corpus.documents import Bug
 from rarename.corpus.splits import SplitName
 from rarename.errors import CorpusError
 from rarename.io import replacing
 from rarename.syntax import Language, Role, Traversal, language_named
-from rarename.syntax.traversal import IDENTIFIER_ROLES
+from rarename.syntax.traversal import IDENTIFIER_ROLES, MisuseLabel
 from rarename.vocabulary import Special, Vocabulary, is_placeholder
 
 FORMAT = "rarename-corpus"
@@ -75,7 +74,7 @@ class StoredFile:
     lines: NDArray[np.int32]
     functions: NDArray[np.int32]
     """A row `start, length` for each function that is no duplicate, nested ones included."""
-    bug: Bug | None
+    bug: MisuseLabel | None
 
 
 class Split:
@@ -271,10 +270,10 @@ def _stored_file(table: pa.Table, row: int) -> StoredFile:
     def numbers(name: str) -> Any:
         return table.column(name)[row].values.to_numpy()
 
-    def bug() -> Bug | None:
+    def bug() -> MisuseLabel | None:
         if "bug_location" not in table.column_names:
             return None
-        return Bug(
+        return MisuseLabel(
             table.column("bug_location")[row].as_py(),
             tuple(table.column("repair_targets")[row].as_py()),
             tuple(table.column("repair_candidates")[row].as_py()),

@@ -1,1 +1,1 @@
-"""Trained models, ready to predict: folders on disk, and the backends that compute."""
+"""Trained models for prediction: their folders on disk, and the backends that compute."""

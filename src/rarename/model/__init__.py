@@ -1,13 +1,8 @@
-"""Ids to states to logits. This part knows tensors, and nothing of code.
+"""Ids to hidden states. This part knows tensors and nothing about code.
 
-The letters that comments use for the sizes of axes:
+Letters for the sizes of axes in shape comments:
 
-    B  snippets in a batch      D  width of a state       H  heads
-    L  nodes in a snippet       K  width of a head        R  largest distance that attention tells apart
-    V  values                   O  offsets, 2 R + 1       Q  queries of a block
+    B  snippets in a batch      D  d_model                 H  heads
+    L  nodes in a snippet       K  size of a head          O  relative offsets
+    S  keys; S > L with a cache V  values                  T  node types
 """
-
-from rarename.model.attention import Memory
-from rarename.model.transformer import ModelConfig, Transformer
-
-__all__ = ["Memory", "ModelConfig", "Transformer"]

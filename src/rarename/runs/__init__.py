@@ -1,1 +1,1 @@
-"""One experiment: its setting, and its run."""
+"""Runs: one config, trained and evaluated in one folder."""

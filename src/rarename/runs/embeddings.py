@@ -1,4 +1,4 @@
-"""Where the embeddings of placeholders lie, and where those of names (paper, appendix D)."""
+"""Where the embeddings of placeholders and of names lie (paper, appendix D)."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,91 +10,51 @@ from safetensors import SafetensorError, safe_open
 
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
-from rarename.runs.run import ENCODING, WEIGHTS
+from rarename.inference.model_folder import ENCODING
+from rarename.training.checkpoint import WEIGHTS
 from rarename.vocabulary import Special
 
-TENSOR = "transformer.values.weight"
 PERPLEXITY = 30.0
-"""The default of t-SNE, which the paper takes."""
+"""The default of t-SNE, which the paper uses."""
 
 Floats = NDArray[np.float64]
 
 
 def check_installed() -> None:
-    """Say what to install before training begins, not after."""
+    """Report a missing package before training, not after."""
     if find_spec("sklearn") is None:
-        raise UsageError("embeddings need the package scikit-learn; install it with rarename[report]")
+        raise UsageError("embeddings need scikit-learn; install it with pip install 'rarename[report]'")
 
 
-def look_at_embeddings(run: Path) -> dict[str, Any]:
-    """The value embeddings of a run's best weights, in two dimensions, and how alike they are.
+def analyze_embeddings(run: Path) -> dict[str, Any]:
+    """The value embeddings of a run in two dimensions, and their mean cosine similarity within and between groups.
 
     Special values are left out. A point is `[x, y, "placeholder" or "vocabulary", name]`.
     """
     encoding = Encoding.load(run / ENCODING)
     try:
         with safe_open(run / WEIGHTS, framework="numpy") as file:
-            vectors: Floats = file.get_tensor(TENSOR).astype(np.float64)[len(Special) :]
+            vectors: Floats = file.get_tensor("transformer.values.weight").astype(np.float64)[len(Special) :]
     except (OSError, SafetensorError) as error:
         raise RunError(f"{run / WEIGHTS} is missing or damaged: {error}") from error
-    names = encoding.spell(range(len(Special), encoding.num_values))
+    names = encoding.to_text(range(len(Special), encoding.num_values))
     num_names = encoding.first_placeholder - len(Special)
-    kinds = ["vocabulary"] * num_names + ["placeholder"] * (len(names) - num_names)
-    points = in_two_dimensions(vectors)
-    placeholders, vocabulary = vectors[num_names:], vectors[:num_names]
+    groups = ["vocabulary"] * num_names + ["placeholder"] * (len(names) - num_names)
     return {
         "points": [
-            [round(x, 3), round(y, 3), kind, name]
-            for (x, y), kind, name in zip(points.tolist(), kinds, names, strict=True)
+            [round(x, 3), round(y, 3), group, name]
+            for (x, y), group, name in zip(project(vectors).tolist(), groups, names, strict=True)
         ],
-        "cosine": cosines(placeholders, vocabulary),
-        "cosine_centred": cosines(*centred(placeholders, vocabulary)),
-        "p_centred": p_of_gap(placeholders, vocabulary),
+        "cosine": {
+            "within_placeholders": mean_cosine(vectors[num_names:]),
+            "within_vocabulary": mean_cosine(vectors[:num_names]),
+            "between": mean_cosine(vectors[num_names:], vectors[:num_names]),
+        },
     }
 
 
-def cosines(placeholders: Floats, vocabulary: Floats) -> dict[str, float]:
-    """How alike embeddings of one kind are, and embeddings of two."""
-    return {
-        "within_placeholders": mean_cosine(placeholders),
-        "within_vocabulary": mean_cosine(vocabulary),
-        "between": mean_cosine(placeholders, vocabulary),
-    }
-
-
-def centred(placeholders: Floats, vocabulary: Floats) -> tuple[Floats, Floats]:
-    """Both without what all have in common, which would make them alike: each kind weighs the same.
-
-    >>> [kind.tolist() for kind in centred(np.array([[4.0, 1.0]]), np.array([[2.0, 1.0], [0.0, 3.0]]))]
-    [[[1.5, -0.5]], [[-0.5, -0.5], [-2.5, 1.5]]]
-    """
-    if not len(placeholders) or not len(vocabulary):
-        return placeholders, vocabulary
-    shared = (placeholders.mean(axis=0) + vocabulary.mean(axis=0)) / 2
-    return placeholders - shared, vocabulary - shared
-
-
-def p_of_gap(placeholders: Floats, vocabulary: Floats, shuffles: int = 999) -> float:
-    """How often two groups drawn at random, of the same sizes, would lie as far apart once centred.
-
-    Any two groups lie apart a little then, for what they have in common is the mean of their means.
-    """
-    generator = np.random.default_rng(0)
-    together = np.concatenate([placeholders, vocabulary])
-    found = _gap(placeholders, vocabulary)
-    drawn = (generator.permutation(together) for _ in range(shuffles))
-    number = sum(_gap(each[: len(placeholders)], each[len(placeholders) :]) >= found for each in drawn)
-    return (1 + number) / (1 + shuffles)
-
-
-def _gap(placeholders: Floats, vocabulary: Floats) -> float:
-    """By how much two of a kind are more alike than two of different kinds."""
-    found = cosines(*centred(placeholders, vocabulary))
-    return (found["within_placeholders"] + found["within_vocabulary"]) / 2 - found["between"]
-
-
-def in_two_dimensions(vectors: Floats) -> Floats:
-    """t-SNE with the cosine metric; few vectors have fewer neighbours."""
+def project(vectors: Floats) -> Floats:
+    """Project to two dimensions by t-SNE with the cosine metric."""
     from sklearn.manifold import TSNE
 
     if len(vectors) < 3:
@@ -105,23 +65,24 @@ def in_two_dimensions(vectors: Floats) -> Floats:
 
 
 def mean_cosine(vectors: Floats, others: Floats | None = None) -> float:
-    """The mean over all pairs of one of each; over all pairs of different ones, if there is one group.
+    """The mean cosine over all pairs of two groups, or over all pairs of different vectors of one group.
 
     >>> mean_cosine(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))
     0.3333
     >>> mean_cosine(np.array([[1.0, 0.0]]), np.array([[-2.0, 0.0]]))
     -1.0
     """
-    ours = _directions(vectors).sum(axis=0)
+    directions = _normalize(vectors)
+    total = directions.sum(axis=0)
     if others is None:
-        number = len(vectors) * (len(vectors) - 1)
-        total = float(ours @ ours) - float((_directions(vectors) ** 2).sum())
+        num_pairs = len(vectors) * (len(vectors) - 1)
+        cosine_sum = float(total @ total) - float((directions**2).sum())
     else:
-        number = len(vectors) * len(others)
-        total = float(ours @ _directions(others).sum(axis=0))
-    return round(total / number, 4) if number else 0.0
+        num_pairs = len(vectors) * len(others)
+        cosine_sum = float(total @ _normalize(others).sum(axis=0))
+    return round(cosine_sum / num_pairs, 4) if num_pairs else 0.0
 
 
-def _directions(vectors: Floats) -> Floats:
+def _normalize(vectors: Floats) -> Floats:
     directions: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return directions

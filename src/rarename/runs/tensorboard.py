@@ -1,4 +1,4 @@
-"""What training tells, as curves in TensorBoard."""
+"""The training log as curves in TensorBoard."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -6,37 +6,33 @@ from typing import Any
 
 from rarename.errors import UsageError
 
-FOLDER = "tensorboard"
-"""Inside the run."""
-
-CURVES = ("loss", "learning_rate", "examples_per_second", "nodes_per_second", "waiting", "padding")
+CURVES = ("loss", "learning_rate", "examples_per_second", "nodes_per_second", "data_wait", "padding")
 
 
 def check_installed() -> None:
-    """Say what to install before training begins, not after."""
+    """Report a missing package before training, not after."""
     if find_spec("tensorboard") is None:
-        raise UsageError("--tensorboard needs the package tensorboard; install it with rarename[tensorboard]")
+        raise UsageError("--tensorboard needs tensorboard; install it with pip install 'rarename[tensorboard]'")
 
 
-class Curves:
-    """Writes curves over the number of examples; a run that goes on goes on with its curves."""
+class TensorBoardLogger:
+    """Writes curves over the number of examples; a resumed run continues its curves."""
 
     def __init__(self, run: Path) -> None:
-        self._folder = run / FOLDER
+        self._folder = run / "tensorboard"
         self._writer: Any = None
 
-    def __call__(self, told: dict[str, Any]) -> None:
+    def __call__(self, record: dict[str, Any]) -> None:
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
             # What an interrupted process wrote beyond this point is written again.
-            self._writer = SummaryWriter(str(self._folder), purge_step=told["examples"])
+            self._writer = SummaryWriter(str(self._folder), purge_step=record["examples"])
         for name in CURVES:
-            self._writer.add_scalar(f"training/{name}", told[name], told["examples"])
-        for name, score in told.get("validation", {}).items():
-            self._writer.add_scalar(f"validation/{name}", score, told["examples"])
+            self._writer.add_scalar(f"training/{name}", record[name], record["examples"])
+        for name, value in record.get("validation", {}).items():
+            self._writer.add_scalar(f"validation/{name}", value, record["examples"])
 
     def close(self) -> None:
-        """Write what is not written yet."""
         if self._writer is not None:
             self._writer.close()

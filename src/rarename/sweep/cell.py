@@ -106,7 +106,7 @@ def _encoding(path: Path, wanted: Experiment) -> Encoding:
     ours = {
         "strategy": encoding.strategy,
         "vocabulary_size": len(encoding.values),
-        "placeholders": encoding.placeholders,
+        "placeholders": encoding.num_placeholders,
     }
     if unlike := _unlike(ours, {key: getattr(config, key) for key in ours}):
         raise RunError(f"{path} is of another run: {', '.join(unlike)}")

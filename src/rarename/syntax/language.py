@@ -5,9 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from rarename.errors import ParseError
 from rarename.syntax.traversal import Role, Traversal
+
+if TYPE_CHECKING:
+    from rarename.syntax.cursor import CursorSupport
 
 
 @dataclass(frozen=True)
@@ -42,31 +46,38 @@ class Language:
     record: RecordStyle
     """The published format that holds trees of this language."""
     class_types: frozenset[str] = frozenset()
-    """Of these the ones whose names the scopes inside cannot see."""
+    """The scope types whose names are not visible in the scopes inside them."""
     outer_types: frozenset[str] = frozenset()
-    """The node types in a scope that are evaluated around it: defaults, decorators, bases."""
+    """The node types in the header of a scope that are evaluated around it: defaults, decorators, annotations."""
+    header_types: frozenset[str] = frozenset()
+    """The node types in a header that can hold nodes of `outer_types`. An annotation in a body is not in a header."""
     iterating_types: frozenset[str] = frozenset()
-    """The node types whose second part, what is looped over, is evaluated around the scope of the loop."""
-    fixed_types: frozenset[str] = frozenset()
-    """The node types whose names cannot be exchanged by themselves: what comes before or behind must fit them."""
+    """The node types whose second child, the iterable, is evaluated around the scope of the loop."""
+    unswappable_types: frozenset[str] = frozenset()
+    """The node types whose names cannot be exchanged alone, because other code must match them."""
+    paired_types: frozenset[str] = frozenset()
+    """The node types of names that the text has twice, like the two tags of an element: one edit cannot rename them."""
     root_type: str = ""
-    """The type of the node that every tree of this language begins with."""
+    """The type of the root of every tree."""
     line_break: bytes = rb"\r\n|\r|\n"
     """What ends a line where the parser counts lines: a regular expression."""
     interpreters: tuple[str, ...] = ()
     """The programs that run its scripts, as the first line of a script names them, without a version."""
     comments: tuple[str, ...] = ("#",)
     """What begins a comment."""
-    around_names: tuple[tuple[str, ...], ...] = ()
-    """What may turn out to stand around a name when the text goes on: nodes that come before the name, as in `a()`,
-    `a.b`, `a.b()` and `a[b]`. The first is a call."""
     call_types: frozenset[str] = frozenset()
-    """The node types of calls: behind one of them an attribute may follow, or one more argument."""
-    as_target: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What nodes turn out to be when a value is assigned to the attribute that seemed a statement by itself: the
-    statement, and the attribute."""
+    """The node types of calls."""
+    keyword_argument_type: str = ""
+    """The node type that holds the name of a keyword argument; empty if the language has none."""
+    possible_wrappers: tuple[tuple[str, ...], ...] = ()
+    """The nodes that may come before a name once the text continues, as in `a()`, `a.b`, `a.b()` and `a[b]`. The first
+    is a call."""
+    assignment_rewrites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a statement and its attribute become once a value is assigned to the attribute."""
     naming_types: frozenset[str] = frozenset()
-    """The node types that name a function by what stands before it: `exports.parse = function () {}`."""
+    """The node types that name a function by what precedes it: `exports.parse = function () {}`."""
+    cursor: "CursorSupport | None" = None
+    """How unfinished text is read at a cursor; None if names cannot be completed."""
 
     def decode(self, data: bytes) -> str:
         """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""

@@ -68,6 +68,20 @@ class NumberValue(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class MisuseLabel:
+    """The label of a ready-made variable misuse, as in the GREAT data set. Positions are node indexes."""
+
+    location: int
+    """The position of the wrong name; 0 if there is no bug."""
+    repair_targets: tuple[int, ...]
+    """The positions of the right name. Empty if there is no bug, and in the few published bugs whose right name occurs
+    nowhere else."""
+    repair_candidates: tuple[int, ...]
+    """Every position that holds a variable."""
+    kind: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Traversal:
     """A syntax tree as its pre-order walk.

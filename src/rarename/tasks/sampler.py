@@ -1,42 +1,41 @@
-"""Batches of like length, in an order drawn from the seed: padding is waste."""
+"""Length-bucketed batches: snippets of similar length share a batch, so that little of it is padding."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-POOL = 100
-"""Batches that are drawn together, sorted by length within, and shuffled again."""
+POOL_BATCHES = 100
+"""Number of batches that are sorted by length together, then shuffled."""
 
 
-def batches(lengths: NDArray[np.int64], tokens: int, generator: np.random.Generator | None) -> Iterator[list[int]]:
-    """Cut the indexes of snippets into batches of at most so many nodes, padding included.
+def bucketed_batches(
+    lengths: NDArray[np.int64], max_nodes: int, rng: np.random.Generator | None
+) -> Iterator[list[int]]:
+    """Divide snippets into batches of at most `max_nodes` nodes, padding included, as lists of indexes.
 
-    With a generator they come shuffled, for training; without one sorted by length, for measuring.
+    With a generator the order is shuffled, for training. Without one it follows the length, for evaluation.
     """
-    order = np.argsort(lengths, kind="stable") if generator is None else generator.permutation(len(lengths))
-    if generator is None:
-        for _, batch in _cut(order, lengths, tokens):
-            yield batch
+    if rng is None:
+        yield from _cut(np.argsort(lengths, kind="stable"), lengths, max_nodes)
         return
-    pool_size = max(1, int(POOL * tokens / max(1.0, float(lengths.mean())))) if len(lengths) else 1
+    order = rng.permutation(len(lengths))
+    pool_size = max(1, int(POOL_BATCHES * max_nodes / max(1.0, float(lengths.mean())))) if len(lengths) else 1
     for start in range(0, len(order), pool_size):
         pool = order[start : start + pool_size]
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
-        cut = [batch for _, batch in _cut(pool, lengths, tokens)]
-        for number in generator.permutation(len(cut)):
-            yield cut[number]
+        batches = list(_cut(pool[np.argsort(lengths[pool], kind="stable")], lengths, max_nodes))
+        for index in rng.permutation(len(batches)):
+            yield batches[index]
 
 
-def _cut(order: NDArray[np.int64], lengths: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, list[int]]]:
+def _cut(order: NDArray[np.int64], lengths: NDArray[np.int64], max_nodes: int) -> Iterator[list[int]]:
     batch: list[int] = []
     longest = 0
     for index in order.tolist():
-        longer = max(longest, int(lengths[index]))
-        if batch and longer * (len(batch) + 1) > tokens:
-            yield longest, batch
-            batch, longer = [], int(lengths[index])
+        longest = max(longest, int(lengths[index]))
+        if batch and longest * (len(batch) + 1) > max_nodes:
+            yield batch
+            batch, longest = [], int(lengths[index])
         batch.append(index)
-        longest = longer
     if batch:
-        yield longest, batch
+        yield batch

@@ -1,88 +1,88 @@
-"""Task: what training and measuring need to know of one."""
+"""Task: what training and evaluation need from variable misuse, code completion, or a task of your own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from rarename.model import ModelConfig
+from rarename.config import ModelConfig
+from rarename.encoding import Encoding
+from rarename.tasks.batch import Batch
 
-MEASURED_SEED = 20_210_606
-"""What is drawn for validation and test is drawn once: every cell of a table is measured on the same examples."""
+EVAL_SEED = 20_210_606
+"""Bugs and placeholders of the validation and test split are drawn once, so every model sees the same examples."""
+
+
+def min_logit(logits: Tensor) -> float:
+    """The logit of what is masked out. Minus infinity would give NaN gradients."""
+    return torch.finfo(logits.dtype).min / 4
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A sum of means, each kept as a sum and a count: those of the parts of a batch add up to those of the whole."""
+    """A sum of means, each kept as a sum and a count, so that shards of a batch add up to the whole."""
 
-    sums: Tensor  # (T,), one for each term
-    counts: Tensor  # (T,), how many each term is the mean of
+    sums: Tensor  # (N,), one per term
+    counts: Tensor  # (N,), how many each term averages over
 
     def mean(self) -> Tensor:
-        """The loss, if this is the whole batch."""
+        """The loss of a whole batch."""
         return self.over(self.counts)
 
     def over(self, counts: Tensor) -> Tensor:
-        """What this part contributes to the loss of a batch with these counts."""
+        """The contribution of this shard to the loss of a batch with these counts."""
         return (self.sums / counts.clamp(min=1)).sum()
 
 
-class Batch(Protocol):
-    """The tensors of some examples."""
+class Metrics(Protocol):
+    """Accumulates predictions over batches."""
 
-    is_node: Tensor  # (B, L), what is no padding
+    def update(self, output: Any, batch: Any) -> None:
+        """Add the predictions for a batch."""
 
-    def __len__(self) -> int:
-        """The number of examples."""
+    def compute(self) -> dict[str, float]:
+        """The metrics over everything that was added."""
 
-    def to(self, device: torch.device) -> Self:
-        """The same on a device."""
-
-
-class Counts(Protocol):
-    """Adds batches up to scores."""
-
-    def add(self, answer: Any, batch: Any) -> None:
-        """Count a batch."""
-
-    def scores(self) -> dict[str, float]:
-        """The scores of all that was counted."""
-
-    def details(self) -> dict[str, Any]:
-        """Scores of parts of it, and others that training need not see."""
+    def breakdown(self) -> dict[str, Any]:
+        """Metrics by group, and others that are too long for a training log."""
 
 
 class Task(Protocol):
-    """Examples, batches, model, loss and scores of one task, on one corpus with one encoding."""
+    """Examples, batches, model, loss and metrics of one task, on one corpus with one encoding."""
 
-    best: str
-    """The score by which the best weights are chosen."""
+    selection_metric: str
+    """The metric that selects the best checkpoint on the validation split."""
 
-    def build(self, config: ModelConfig) -> nn.Module:
-        """A model of that shape, with weights drawn from torch's generator."""
+    @staticmethod
+    def check_encoding(config: Any, num_placeholders: int) -> None:
+        """Refuse an encoding that cannot hold every snippet of the task."""
 
-    def num_examples(self, epochs: float = 1.0) -> int:
-        """Examples of so many epochs, from the first on."""
+    @staticmethod
+    def build_model(config: Any, model_config: ModelConfig, encoding: Encoding) -> nn.Module:
+        """Make a model whose weights are drawn from torch's generator."""
 
-    def is_warming_up(self, epoch: int) -> bool:
-        """Whether an epoch trains on something else than what is measured, so that its scores choose no weights."""
+    def num_examples(self, num_epochs: float = 1.0) -> int:
+        """Number of examples in the first epochs."""
+
+    def is_multi_bug_epoch(self, epoch: int) -> bool:
+        """Whether an epoch trains on something else than what is evaluated, so its metrics select no checkpoint."""
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
-        """The examples of an epoch, as batches of indexes, in an order that the seed decides."""
+        """The batches of an epoch as lists of example indexes, in an order that depends on the seed."""
 
-    def batch(self, indexes: list[int], epoch: int) -> Any:
-        """The `Batch` of these indexes, or of a part of them: an example does not depend on those beside it."""
+    def make_batch(self, indexes: list[int], epoch: int) -> Batch:
+        """Collate examples; an example does not depend on the others in its batch."""
 
-    def measured(self, split: str, limit: int) -> Iterator[Any]:
-        """The batches of a split to measure on, the same for every strategy and vocabulary size."""
+    def eval_batches(self, split: str, limit: int) -> Iterator[Batch]:
+        """The batches of a split for evaluation, the same for every strategy and vocabulary size."""
 
-    def num_measured(self, split: str) -> int:
-        """How many examples a split has, about."""
+    def num_eval_examples(self, split: str) -> int:
+        """About how many examples a split has."""
 
-    def loss(self, answer: Any, batch: Any) -> Loss:
-        """What training makes small."""
+    def loss(self, output: Any, batch: Any) -> Loss:
+        """The training loss."""
 
-    def counts(self, split: str) -> Counts:
-        """A new count of zero, for a split."""
+    def new_metrics(self, split: str) -> Metrics:
+        """Empty metrics for a split."""

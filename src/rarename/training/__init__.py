@@ -1,0 +1,1 @@
+"""Weights from batches: the training loop, its checkpoints, and training in several processes."""

@@ -1,6 +1,7 @@
-"""Processes that train one model together, started by `torchrun`; or one process alone, which needs no starting.
+"""Training in several processes started by `torchrun`, or in a single one.
 
-Each takes a share of every batch, and all take the same step. What must be decided or written once, the first does.
+Each process computes a shard of every batch, and all take the same optimizer step. The main process makes decisions
+and writes files.
 """
 
 import os
@@ -18,108 +19,105 @@ from rarename.errors import UsageError
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(days=30)
-"""How long a process waits for the others. The first may validate for hours; if one dies, torchrun ends the rest."""
+TIMEOUT = timedelta(days=30)
+"""The main process may evaluate for hours while the others wait. If one dies, torchrun ends the rest."""
+
+SHUTDOWN_SECONDS = 0.5
+"""Time for gloo's threads to release their buffers; a thread that still does so when Python exits aborts it."""
 
 
 @dataclass(frozen=True)
-class Processes:
+class DistributedContext:
     """This process among those that train together."""
 
     rank: int = 0
-    count: int = 1
+    world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
-    def is_first(self) -> bool:
-        """Whether this is the process that decides, writes and tells."""
+    def is_main_process(self) -> bool:
         return self.rank == 0
 
-    def share(self, indexes: list[int]) -> list[int]:
+    def shard(self, indexes: list[int]) -> list[int]:
         """This process's part of a batch, which may be empty.
 
-        Neighbours in a batch are of like length, so every second one, say, makes shares of like size.
+        Neighbours in a batch have similar lengths, so taking every n-th example gives shards of similar size.
 
-        >>> Processes(rank=1, count=2).share([7, 3, 9, 4, 5])
+        >>> DistributedContext(rank=1, world_size=2).shard([7, 3, 9, 4, 5])
         [3, 4]
         """
-        return indexes[self.rank :: self.count]
+        return indexes[self.rank :: self.world_size]
 
-    def add_up(self, tensor: Tensor) -> Tensor:
+    def all_reduce_sum(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over all processes."""
-        if self.count > 1:
+        if self.world_size > 1:
             distributed.all_reduce(tensor)
         return tensor
 
-    def add_gradients(self, module: nn.Module, loss: Tensor) -> Tensor:
-        """Replace the gradients of a module by their sums over all processes; returns the sum of the losses.
+    def all_reduce_gradients(self, module: nn.Module, loss: Tensor) -> Tensor:
+        """Replace the gradients of a module by their sums over all processes; return the sum of the losses.
 
-        One tensor with everything in it is sent at the end, where DistributedDataParallel sends pieces while others are
-        still computed. That hides some of the sending, but it wants to see every parameter used in every process in the
-        same order, and it divides by the number of processes what must only be added up here. A parameter that
-        no process used keeps no gradient, so that the optimizer leaves it alone as it would in one process.
+        DistributedDataParallel overlaps communication with the backward pass, but it averages where we need sums, and
+        it expects every process to use the same parameters. Here all gradients are sent once, in one tensor. A
+        parameter that no process used keeps no gradient, so the optimizer skips it as in a single process.
         """
-        if self.count == 1:
+        if self.world_size == 1:
             return loss
         parameters = list(module.parameters())
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
         is_used = loss.new_tensor([p.grad is not None for p in parameters])
-        flat = self.add_up(torch.cat([*(gradient.flatten() for gradient in gradients), is_used, loss.view(1)]))
+        flat = self.all_reduce_sum(torch.cat([*(gradient.flatten() for gradient in gradients), is_used, loss.view(1)]))
         *sums, is_used, loss = torch.split(flat, [*(p.numel() for p in parameters), len(parameters), 1])
         for parameter, gradient, used in zip(parameters, sums, is_used.tolist(), strict=True):
             parameter.grad = gradient.view_as(parameter) if used else None
         return loss[0]
 
-    def by_first(self, work: Callable[[], T]) -> T:
-        """Let the first process do what must be done once; all get what came of it.
+    def on_main_process(self, work: Callable[[], T]) -> T:
+        """Run `work` on the main process; every process gets its result.
 
-        If it fails, the first process raises the error and tells the user; the others end without a word.
+        If it fails, the main process raises the error, and the others exit without a message.
         """
-        if self.count == 1:
+        if self.world_size == 1:
             return work()
-        outcome: list[Any] = [False, None]
+        result: list[Any] = [False, None]
         try:
-            if self.is_first:
-                outcome = [True, work()]
+            if self.is_main_process:
+                result = [True, work()]
         finally:
-            distributed.broadcast_object_list(outcome, device=torch.device("cpu"))
-        if not outcome[0]:
+            distributed.broadcast_object_list(result, device=torch.device("cpu"))
+        if not result[0]:
             raise SystemExit(2)
-        return outcome[1]  # type: ignore[no-any-return]
+        return result[1]  # type: ignore[no-any-return]
 
 
 @contextmanager
-def started() -> Iterator[Processes]:
-    """Meet the other processes, if torchrun started some: it tells who we are by environment variables."""
-    rank, count, local_rank = (int(os.environ.get(name, default)) for name, default in _VARIABLES.items())
+def init_distributed() -> Iterator[DistributedContext]:
+    """Join the process group if torchrun started several processes; it sets these environment variables."""
+    rank, world_size, local_rank = (
+        int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+    )
     device = choose_device(local_rank)
-    if count == 1:
-        yield Processes(device=device)
+    if world_size == 1:
+        yield DistributedContext(device=device)
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        yield Processes(rank, count, device)
-        distributed.barrier()  # leave together: who goes first closes a connection that others may still listen to
+        yield DistributedContext(rank, world_size, device)
+        distributed.barrier()  # exit together: the first to leave closes a connection that others may still use
     finally:
         distributed.destroy_process_group()
-        time.sleep(LETTING_GO)
-
-
-LETTING_GO = 0.5
-"""Seconds for gloo's threads to let go of what they have sent: one that still does so when Python ends aborts it."""
-
-_VARIABLES = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+        time.sleep(SHUTDOWN_SECONDS)
 
 
 def choose_device(local_rank: int = 0) -> torch.device:
-    """A graphics card if there is one, else the processor."""
+    """A GPU if there is one, else the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     if local_rank >= torch.cuda.device_count():
         raise UsageError(
-            f"there are {torch.cuda.device_count()} graphics cards, but process {local_rank} wants one of its own; "
-            "start as many processes as there are cards: torchrun --nproc-per-node gpu"
+            f"there are {torch.cuda.device_count()} GPUs, but process {local_rank} needs one of its own; start as many "
+            "processes as there are GPUs: torchrun --nproc-per-node gpu"
         )
     return torch.device("cuda", local_rank)

@@ -1,4 +1,4 @@
-"""Weights from batches: one loop, and a state that can be saved and taken up again, bit for bit."""
+"""The training loop, with a state that is saved and resumed bit for bit."""
 
 import dataclasses
 import json
@@ -15,104 +15,69 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rarename.errors import RunError, UnknownName, check_least
+from rarename.config import TrainingConfig
+from rarename.errors import RunError
 from rarename.io import write_text
-from rarename.tasks.task import Counts, Task
-from rarename.training.checkpoint import read_tensors as read_tensors
-from rarename.training.checkpoint import words_for_failure, write_tensors
-from rarename.training.distributed import Processes
+from rarename.tasks.batch import Batch, map_arrays
+from rarename.tasks.task import Metrics, Task
+from rarename.training.checkpoint import WEIGHTS, explain_write_errors, read_tensors, write_tensors
+from rarename.training.distributed import DistributedContext
+from rarename.training.schedules import SCHEDULES, warmup
 
-WEIGHTS, STATE, METRICS = "weights.safetensors", "state.safetensors", "metrics.jsonl"
+STATE, METRICS = "trainer_state.safetensors", "metrics.jsonl"
 
-SCHEDULES: dict[str, Callable[[float], float]] = {
-    "constant": lambda done: 1.0,
-    "linear": lambda done: max(0.0, 1.0 - done),
-    "cosine": lambda done: 0.5 * (1.0 + math.cos(math.pi * min(1.0, done))),
-}
-"""The learning rate, as a share of the largest, by the share of training that is done."""
+LOG_EVERY_STEPS = 20
+
+LogRecord = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How weights are learned."""
+class StopReason(Enum):
+    """Why training stopped; false if it can be resumed."""
 
-    epochs: float = 25.0
-    """Passes over the training examples; need not be whole."""
-    batch_nodes: int = 4_000
-    """Nodes of a batch, padding included."""
-    learning_rate: float = 1e-5
-    schedule: str = "constant"
-    """A key of `SCHEDULES`."""
-    warmup: int = 0
-    """Steps in which the learning rate grows to its full size."""
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    """The largest norm of a gradient; larger ones are scaled down. 0 leaves all as they are."""
-    validate_every: int = 50_000
-    """Examples between two looks at the validation split."""
-    validation_snippets: int = 2_000
-    """How many of its functions or windows are looked at then."""
-    patience: int = 0
-    """So many looks without a better score end training early; 0 lets it go on to the end."""
-    save_every: float = 60.0
-    """Seconds between two saved states."""
-
-    def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise UnknownName("schedule", self.schedule, SCHEDULES)
-        check_least(self, batch_nodes=1, warmup=0, weight_decay=0, clip=0, validate_every=1, validation_snippets=1)
-        check_least(self, learning_rate=0, patience=0, save_every=0)
-        if not self.epochs > 0:
-            raise ValueError(f"epochs is {self.epochs}; it must be above 0")
-
-
-class Outcome(Enum):
-    """How training ended; true if there is nothing left to do."""
-
-    FINISHED = "finished"
-    EARLY = "stopped early"
-    """No better score for as long as the setting has patience."""
+    COMPLETED = "completed"
+    EARLY_STOPPED = "stopped early"
     INTERRUPTED = "interrupted"
-    """By the time limit or by the user; it can go on."""
+    """By the time limit or by the user."""
 
     def __bool__(self) -> bool:
-        return self is not Outcome.INTERRUPTED
+        return self is not StopReason.INTERRUPTED
 
 
 @dataclass
-class Position:
-    """How far training is: all of it is saved, and besides the times it is the same in every process."""
+class TrainerState:
+    """Progress of training. All of it is saved and, apart from the times, the same in every process."""
 
     epoch: int = 0
     batch: int = 0
-    """Batches of the epoch that are done."""
+    """Number of batches of the epoch that are done."""
     step: int = 0
     examples: int = 0
     nodes: int = 0
-    places: int = 0
+    padded_nodes: int = 0
     """Nodes and padding."""
     seconds: float = 0.0
-    waiting: float = 0.0
-    """Of these seconds, those in which the next batch was not there yet."""
+    data_wait_seconds: float = 0.0
+    """Part of `seconds` in which the next batch was not ready."""
     best: float = -1.0
-    stale: int = 0
-    """Looks at the validation split since the best."""
-    next_validation: int = 0
+    """Best value of the selection metric."""
+    evals_since_best: int = 0
+    next_eval: int = 0
+    """Number of examples at which the next evaluation is due."""
 
 
 @dataclass(frozen=True)
-class _Coming:
-    """A batch, and which one it is."""
+class PreparedBatch:
+    """A batch and its place in the order of batches."""
 
     epoch: int
     number: int
-    batch: Any
+    batch: Batch
     weight: int
-    """0 if it is only there to keep a process busy."""
+    """0 if it only keeps a process without a shard busy."""
 
 
 class Trainer:
-    """The training of one model, in a folder that holds its state."""
+    """Trains one model in a folder that holds its state."""
 
     def __init__(
         self,
@@ -121,183 +86,183 @@ class Trainer:
         config: TrainingConfig,
         folder: Path,
         seed: int = 0,
-        processes: Processes = Processes(),  # noqa: B008, frozen
+        context: DistributedContext = DistributedContext(),  # noqa: B008, frozen
     ) -> None:
-        self.task, self.config, self.folder, self.seed, self.processes = task, config, folder, seed, processes
-        self.model = model.to(processes.device)
-        self.position = Position(next_validation=config.validate_every)
-        self.total = max(1, task.num_examples(config.epochs))
+        self.task, self.config, self.folder, self.seed, self.context = task, config, folder, seed, context
+        self.model = model.to(context.device)
+        self.state = TrainerState(next_eval=config.eval_every_examples)
+        self.total_examples = max(1, task.num_examples(config.num_epochs))
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
         )
-        self.running = torch.full((), math.nan, device=processes.device)
-        """The loss of the last steps, the last one weighing most."""
-        self._can_mix = processes.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        self.running_loss = torch.full((), math.nan, device=context.device)
+        """Exponential moving average of the loss."""
+        self._use_bf16 = context.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
     @property
-    def outcome(self) -> Outcome | None:
-        """Whether training is over, and how."""
-        if self.position.examples >= self.total:
-            return Outcome.FINISHED
-        return Outcome.EARLY if 0 < self.config.patience <= self.position.stale else None
+    def stop_reason(self) -> StopReason | None:
+        """Why training is over, or None."""
+        if self.state.examples >= self.total_examples:
+            return StopReason.COMPLETED
+        patience = self.config.early_stopping_patience
+        return StopReason.EARLY_STOPPED if 0 < patience <= self.state.evals_since_best else None
 
     def run(
         self,
         time_limit: float = math.inf,
-        tell: Callable[[dict[str, Any]], None] = lambda _: None,
-        is_interrupted: Callable[[], bool] = lambda: False,
-    ) -> Outcome:
-        """Train to the end, or until the time is up or somebody interrupts; only the first process tells."""
-        position, began = self.position, time.monotonic()
-        saved, before = began, position.seconds
-        if self.outcome:
-            return self.outcome
+        on_log: Callable[[LogRecord], None] = lambda _: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> StopReason:
+        """Train to the end, or until the time limit or `should_stop`; only the main process calls `on_log`."""
+        state, started = self.state, time.monotonic()
+        last_save, seconds_before = started, state.seconds
+        if self.stop_reason:
+            return self.stop_reason
         self.model.train()
-        for coming in self._coming():
+        for prepared in self._prefetch():
             now = time.monotonic()
-            # The processes do not read the same time: what one of them wants, all do, after the same step.
-            wishes = (is_interrupted() or now - began > time_limit, now - saved > self.config.save_every)
-            must_stop, must_save = self._step(coming, wishes)
-            position.seconds = before + time.monotonic() - began
-            if position.step % 20 == 0 and self.processes.is_first:
-                tell(self._progress())
-            if position.examples >= min(self.total, position.next_validation):
-                self._validate(tell)
-            if self.outcome or must_stop or must_save:
+            # The clocks of the processes differ: if one wants to stop or save, all do, after the same step.
+            requests = (should_stop() or now - started > time_limit, now - last_save > self.config.save_every_seconds)
+            must_stop, must_save = self._step(prepared, requests)
+            state.seconds = seconds_before + time.monotonic() - started
+            if state.step % LOG_EVERY_STEPS == 0 and self.context.is_main_process:
+                on_log(self._log_record())
+            if state.examples >= min(self.total_examples, state.next_eval):
+                self._evaluate(on_log)
+            if self.stop_reason or must_stop or must_save:
                 self.save()
-                saved = time.monotonic()
-            if self.outcome or must_stop:
-                self.processes.by_first(self._write_first_weights)
-                return self.outcome or Outcome.INTERRUPTED
+                last_save = time.monotonic()
+            if self.stop_reason or must_stop:
+                self.context.on_main_process(self._write_first_weights)
+                return self.stop_reason or StopReason.INTERRUPTED
         raise AssertionError("batches do not end")
 
-    def _coming(self) -> Iterator["_Coming"]:
-        """The batches from here on, epoch after epoch; while one is learned from, a thread makes the next."""
+    def _prefetch(self) -> Iterator[PreparedBatch]:
+        """The batches from here on, epoch after epoch; a thread makes the next one while the model computes."""
         with ThreadPoolExecutor(1) as pool:
-            before: Future[_Coming] | None = None
-            for epoch, number, indexes in self._order(self.position.epoch, self.position.batch):
-                following = pool.submit(self._make, epoch, number, indexes)
-                if before is not None:
-                    yield self._wait(before)
-                before = following
+            pending: Future[PreparedBatch] | None = None
+            for epoch, number, indexes in self._batch_order(self.state.epoch, self.state.batch):
+                following = pool.submit(self._prepare, epoch, number, indexes)
+                if pending is not None:
+                    started = time.monotonic()
+                    prepared = pending.result()
+                    self.state.data_wait_seconds += time.monotonic() - started
+                    yield prepared
+                pending = following
         raise AssertionError("epochs do not end")
 
-    def _order(self, epoch: int, batch: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Epoch, number and indexes of each batch, from a certain one on, without end."""
+    def _batch_order(self, epoch: int, batch: int) -> Iterator[tuple[int, int, list[int]]]:
         while True:
             for number, indexes in enumerate(self.task.batches(epoch)):
                 if number >= batch:
                     yield epoch, number, indexes
             epoch, batch = epoch + 1, 0
 
-    def _make(self, epoch: int, number: int, indexes: list[int]) -> "_Coming":
-        share = self.processes.share(indexes)
-        # A process without a share works on that of another, and counts it as nothing: fewer cases, no time lost.
-        return _Coming(epoch, number, self.task.batch(share or indexes[:1], epoch), 1 if share else 0)
+    def _prepare(self, epoch: int, number: int, indexes: list[int]) -> PreparedBatch:
+        shard = self.context.shard(indexes)
+        # A process without a shard computes one example with weight 0: fewer cases, and no time is lost.
+        return PreparedBatch(epoch, number, self.task.make_batch(shard or indexes[:1], epoch), 1 if shard else 0)
 
-    def _wait(self, coming: "Future[_Coming]") -> "_Coming":
-        began = time.monotonic()
-        result = coming.result()
-        self.position.waiting += time.monotonic() - began
-        return result
-
-    def _step(self, coming: "_Coming", wishes: tuple[bool, bool]) -> list[bool]:
-        """Learn from a batch; returns what any of the processes wishes."""
-        position, processes = self.position, self.processes
-        batch, weight = coming.batch, coming.weight
-        numbers = [weight * len(batch), weight * int(batch.is_node.sum()), weight * batch.is_node.numel(), *wishes]
-        batch = batch.to(processes.device)
-        # Dropout is drawn from the step's own seed, so no state of a generator needs to be saved for each process.
-        torch.manual_seed(int(np.random.SeedSequence([self.seed, position.step, processes.rank]).generate_state(1)[0]))
+    def _step(self, prepared: PreparedBatch, requests: tuple[bool, bool]) -> list[bool]:
+        """Take an optimizer step; return what any of the processes requests."""
+        state, context, weight = self.state, self.context, prepared.weight
+        mask = prepared.batch.attention_mask
+        numbers = [weight * len(prepared.batch), weight * int(mask.sum()), weight * mask.size, *requests]
+        batch = to_device(prepared.batch, context.device)
+        # Dropout has a seed per step, so that no generator state must be saved for each process.
+        torch.manual_seed(int(np.random.SeedSequence([self.seed, state.step, context.rank]).generate_state(1)[0]))
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate()
-        with torch.autocast(processes.device.type, torch.bfloat16, enabled=self._can_mix):
-            loss = self.task.loss(self.model(batch), batch)
-        part = weight * loss.over(processes.add_up(weight * loss.counts))
+            group["lr"] = self.learning_rate()
+        with torch.autocast(context.device.type, torch.bfloat16, enabled=self._use_bf16):
+            loss = self.task.loss(self.model(**batch.inputs()), batch)
+        shard_loss = weight * loss.over(context.all_reduce_sum(weight * loss.counts))
         self.optimizer.zero_grad(set_to_none=True)
-        part.backward()  # type: ignore[no-untyped-call]
-        whole = processes.add_gradients(self.model, part.detach())
-        if self.config.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        shard_loss.backward()  # type: ignore[no-untyped-call]
+        batch_loss = context.all_reduce_gradients(self.model, shard_loss.detach())
+        if self.config.max_grad_norm:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
         self.optimizer.step()
-        self.running = torch.where(self.running.isnan(), whole, 0.98 * self.running + 0.02 * whole)
-        examples, nodes, places, *wanted = processes.add_up(torch.tensor(numbers, dtype=torch.float64)).tolist()
-        position.step += 1
-        position.epoch, position.batch = coming.epoch, coming.number + 1
-        position.examples += int(examples)
-        position.nodes += int(nodes)
-        position.places += int(places)
-        return [wish > 0 for wish in wanted]
+        is_first_step = self.running_loss.isnan()
+        self.running_loss = torch.where(is_first_step, batch_loss, 0.98 * self.running_loss + 0.02 * batch_loss)
+        totals = context.all_reduce_sum(torch.tensor(numbers, dtype=torch.float64)).tolist()
+        state.step += 1
+        state.epoch, state.batch = prepared.epoch, prepared.number + 1
+        state.examples += int(totals[0])
+        state.nodes += int(totals[1])
+        state.padded_nodes += int(totals[2])
+        return [total > 0 for total in totals[3:]]
 
-    def _learning_rate(self) -> float:
-        config, position = self.config, self.position
-        warm = min(1.0, (position.step + 1) / config.warmup) if config.warmup else 1.0
-        return config.learning_rate * warm * SCHEDULES[config.schedule](position.examples / self.total)
+    def learning_rate(self) -> float:
+        """The learning rate of the next step."""
+        config, state = self.config, self.state
+        schedule = SCHEDULES[config.lr_scheduler](state.examples / self.total_examples)
+        return config.learning_rate * warmup(state.step, config.warmup_steps) * schedule
 
-    def _progress(self) -> dict[str, Any]:
-        position = self.position
-        seconds = max(1e-9, position.seconds)
-        rate = position.examples / seconds
+    def _log_record(self) -> LogRecord:
+        state = self.state
+        seconds = max(1e-9, state.seconds)
+        examples_per_second = state.examples / seconds
         return {
-            "examples": position.examples,
-            "total_examples": self.total,
-            "epoch": position.epoch,
-            "step": position.step,
-            "loss": float(self.running),
-            "learning_rate": self._learning_rate(),
-            "seconds": position.seconds,
-            "examples_per_second": rate,
-            "nodes_per_second": position.nodes / seconds,
-            "seconds_left": max(0, self.total - position.examples) / max(1e-9, rate),
-            "waiting": position.waiting / seconds,
-            "padding": 1 - position.nodes / max(1, position.places),
+            "examples": state.examples,
+            "total_examples": self.total_examples,
+            "epoch": state.epoch,
+            "step": state.step,
+            "loss": float(self.running_loss),
+            "learning_rate": self.learning_rate(),
+            "seconds": state.seconds,
+            "examples_per_second": examples_per_second,
+            "nodes_per_second": state.nodes / seconds,
+            "seconds_left": max(0, self.total_examples - state.examples) / max(1e-9, examples_per_second),
+            "data_wait": state.data_wait_seconds / seconds,
+            "padding": 1 - state.nodes / max(1, state.padded_nodes),
         }
 
-    def _validate(self, tell: Callable[[dict[str, Any]], None]) -> None:
-        """Look at the validation split, and keep the weights if they are the best."""
-        position, config = self.position, self.config
-        while position.next_validation <= position.examples:
-            position.next_validation += config.validate_every
-        # The first process looks alone; the scores of parts of a split need not add up, and it is a short look.
-        scores = self.processes.by_first(
-            lambda: measure(self.task, self.model, "validation", config.validation_snippets).scores()
+    def _evaluate(self, on_log: Callable[[LogRecord], None]) -> None:
+        """Evaluate on the validation split, and save the weights if they are the best."""
+        state, config, selection_metric = self.state, self.config, self.task.selection_metric
+        while state.next_eval <= state.examples:
+            state.next_eval += config.eval_every_examples
+        # The main process evaluates alone: it takes little time, and metrics of shards need not add up.
+        metrics = self.context.on_main_process(
+            lambda: evaluate(self.task, self.model, "validation", config.eval_examples).compute()
         )
-        is_better = scores[self.task.best] > position.best
-        if self.task.is_warming_up(position.epoch):
-            is_better = True  # the last weights stand until there are some to compare
+        is_best = metrics[selection_metric] > state.best
+        if self.task.is_multi_bug_epoch(state.epoch):
+            is_best = True  # the latest weights are kept until there are some to compare
         else:
-            position.stale = 0 if is_better else position.stale + 1
-            position.best = max(position.best, scores[self.task.best])
-        told = self._progress() | {"validation": scores}
+            state.evals_since_best = 0 if is_best else state.evals_since_best + 1
+            state.best = max(state.best, metrics[selection_metric])
+        record = self._log_record() | {"validation": metrics}
 
         def write() -> None:
-            if is_better:
+            if is_best:
                 write_tensors(self.folder / WEIGHTS, self.model.state_dict())
-            with words_for_failure(self.folder / METRICS), (self.folder / METRICS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(told) + "\n")
-            tell(told)
+            path = self.folder / METRICS
+            with explain_write_errors(path), path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+            on_log(record)
 
-        self.processes.by_first(write)
+        self.context.on_main_process(write)
 
     def _write_first_weights(self) -> None:
-        """Stopped before the first look at the validation split, a run can be tried out all the same."""
+        """Write weights if training stops before the first evaluation, so that the run can be tried out."""
         if not (self.folder / WEIGHTS).exists():
             write_tensors(self.folder / WEIGHTS, self.model.state_dict())
 
     def save(self) -> None:
-        """Write all that is needed to go on."""
+        """Write everything that is needed to resume."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, parameter in self.model.named_parameters():
             for key, value in self.optimizer.state[parameter].items():
                 tensors[f"optimizer.{name}.{key}"] = value
-        tensors["running"] = self.running
-        position = {f"position.{key}": repr(value) for key, value in vars(self.position).items()}
-        self.processes.by_first(lambda: write_tensors(self.folder / STATE, tensors, position))
+        tensors["running_loss"] = self.running_loss
+        metadata = {key: repr(value) for key, value in vars(self.state).items()}
+        self.context.on_main_process(lambda: write_tensors(self.folder / STATE, tensors, metadata))
 
     def load(self) -> None:
-        """Take up what `save` wrote; without it, begin anew."""
-        self.processes.by_first(self._load)  # what is wrong with the file is told once
-        if not self.processes.is_first:
+        """Resume from what `save` wrote; without it, start from the beginning."""
+        self.context.on_main_process(self._load)  # so that an error is reported once
+        if not self.context.is_main_process:
             self._load()
 
     def _load(self) -> None:
@@ -305,58 +270,65 @@ class Trainer:
         if path.exists():
             tensors, metadata = read_tensors(path)
             try:
-                self._take_up(tensors, metadata)
+                self.load_state_dict(tensors, metadata)
             except (KeyError, ValueError, RuntimeError) as error:
                 raise RunError(
-                    f"{path} does not fit this version of rarename or the run's settings ({error}); go on with the "
-                    "version that began the run, or begin it anew in another folder"
+                    f"{path} does not match this version of rarename or the run's settings ({error}); resume with the "
+                    "version that started the run, or start again in another folder"
                 ) from error
-            if self.position.best >= 0 or (self.folder / WEIGHTS).exists():
-                read_tensors(self.folder / WEIGHTS)  # they may stay the best: better to know now that they are damaged
-        if self.processes.is_first:
-            self._forget_later_metrics()
+            if self.state.best >= 0 or (self.folder / WEIGHTS).exists():
+                read_tensors(self.folder / WEIGHTS)  # they may remain the best: find damage now, not at the end
+        if self.context.is_main_process:
+            self._drop_later_metrics()
 
-    def _take_up(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-        device = self.processes.device
+    def load_state_dict(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+        """Restore model, optimizer and progress."""
+        device = self.context.device
         self.model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
         for name, parameter in self.model.named_parameters():
             prefix = f"optimizer.{name}."
             state = {k[len(prefix) :]: v.to(device) for k, v in tensors.items() if k.startswith(prefix)}
             if state:  # a parameter that was never used has none
                 self.optimizer.state[parameter] = state
-        self.running = tensors["running"].to(device)
-        for entry in dataclasses.fields(Position):
-            kind: Any = entry.type
-            setattr(self.position, entry.name, kind(metadata[f"position.{entry.name}"]))
+        self.running_loss = tensors["running_loss"].to(device)
+        for entry in dataclasses.fields(TrainerState):
+            convert: Any = entry.type
+            setattr(self.state, entry.name, convert(metadata[entry.name]))
 
-    def _forget_later_metrics(self) -> None:
-        """Drop what was measured after the state was saved: it will be measured again. A line may be torn."""
+    def _drop_later_metrics(self) -> None:
+        """Drop evaluations made after the checkpoint, which are repeated, and a line that was cut off."""
         path = self.folder / METRICS
-        if path.exists():
-            kept = []
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-                try:
-                    is_later = json.loads(line)["examples"] > self.position.examples
-                except (ValueError, KeyError, TypeError):
-                    break
-                if is_later or not line.endswith("\n"):
-                    break
-                kept.append(line)
-            write_text(path, "".join(kept))
+        if not path.exists():
+            return
+        kept = []
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+            try:
+                is_later = json.loads(line)["examples"] > self.state.examples
+            except (ValueError, KeyError, TypeError):
+                break
+            if is_later or not line.endswith("\n"):
+                break
+            kept.append(line)
+        write_text(path, "".join(kept))
 
 
-def measure(
-    task: Task, model: nn.Module, split: str, limit: int = 0, tell: Callable[[int], None] = lambda _: None
-) -> Counts:
-    """What a model answers on a split, or on so many of its examples; `tell` hears how many were added."""
-    counts = task.counts(split)
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """Turn the arrays of a batch into tensors on a device."""
+    return map_arrays(batch, lambda array: torch.from_numpy(array).to(device, non_blocking=True))
+
+
+def evaluate(
+    task: Task, model: nn.Module, split: str, limit: int = 0, on_advance: Callable[[int], None] = lambda _: None
+) -> Metrics:
+    """Evaluate a model on a split, or on `limit` functions or windows of it."""
+    metrics = task.new_metrics(split)
     was_training = model.training
     device = next(model.parameters()).device
     model.eval()
     with torch.inference_mode():
-        for batch in task.measured(split, limit):
-            moved = batch.to(device)
-            counts.add(model(moved), moved)
-            tell(len(batch))
+        for batch in task.eval_batches(split, limit):
+            moved = to_device(batch, device)
+            metrics.update(model(**moved.inputs()), moved)
+            on_advance(len(batch))
     model.train(was_training)
-    return counts
+    return metrics

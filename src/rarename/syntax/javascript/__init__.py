@@ -7,8 +7,12 @@ Reading order: parsing is the whole; then its steps: source (text to tree-sitter
 (what each construct becomes; with literals and jsx), mending (broken code); last roles.
 """
 
-from rarename.syntax.javascript.parsing import encoding, parse
+from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
+from rarename.syntax.javascript.incomplete import STATEMENT_END, complete_prefix, later_bindings
+from rarename.syntax.javascript.lexer import Lexer
+from rarename.syntax.javascript.parser import encoding, parse
 from rarename.syntax.javascript.roles import roles
+from rarename.syntax.javascript.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
 from rarename.syntax.language import Language, RecordStyle
 
 JAVASCRIPT = Language(
@@ -18,35 +22,33 @@ JAVASCRIPT = Language(
     encoding=encoding,
     parse=parse,
     roles=roles,
-    function_types=frozenset({"FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"}),
-    scope_types=frozenset(
-        {
-            "FunctionDeclaration",
-            "FunctionExpression",
-            "ArrowFunctionExpression",
-            "BlockStatement",
-            "CatchClause",
-            "ForStatement",
-            "ForInStatement",
-            "ForOfStatement",
-            "ClassBody",
-            "StaticBlock",
-        }
-    ),
+    function_types=FUNCTION_TYPES,
+    scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassBody"}),
     iterating_types=frozenset({"ForInStatement", "ForOfStatement"}),
-    fixed_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
+    unswappable_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
+    paired_types=frozenset({"JSXIdentifier"}),
     root_type="Program",
-    around_names=(
+    possible_wrappers=(
         ("CallExpression",),
         ("MemberExpression",),
         ("CallExpression", "MemberExpression"),
         ("ArrayAccess",),
     ),
     call_types=frozenset({"CallExpression", "NewExpression"}),
-    as_target={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
+    assignment_rewrites={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     record=RecordStyle(has_ids=True, ends_with_zero=True),
     line_break=rb"\n",
     comments=("//", "/*"),
     naming_types=frozenset({"AssignmentExpression"}),
+    cursor=CursorSupport(
+        name_char=r"[\w$]",
+        non_code=rf"//[^\n]*|/\*.*?(?:\*/|\Z)|`(?:[^`\\]|\\.)*+`?|{ONE_LINE_STRING}",
+        statement_end=STATEMENT_END,
+        lexer=Lexer,
+        complete_prefix=complete_prefix,
+        later_bindings=later_bindings,
+        visible_names=visible_names,
+        keywords=keywords,
+    ),
 )

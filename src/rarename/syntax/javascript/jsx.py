@@ -1,7 +1,7 @@
 """JSX: elements inside JavaScript, with the nodes of ESTree's extension."""
 
-from rarename.syntax.javascript.source import KIND_NAMES
-from rarename.syntax.javascript.walk import NOWHERE, Walk, field, kinds_named
+from rarename.syntax.javascript.cst import KIND_NAMES
+from rarename.syntax.javascript.walker import NOWHERE, Walk, field, kinds_named
 
 _ATTRIBUTE, _NAME = field("attribute"), field("name")
 _SPREADS, _STRINGS = kinds_named("spread_element"), kinds_named("string")

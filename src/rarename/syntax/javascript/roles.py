@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rarename.syntax.javascript.walk import MISSING_NAME
+from rarename.syntax.javascript.walker import MISSING_NAME
 from rarename.syntax.traversal import Role, Traversal
 
 _FIXED_ROLES = {

@@ -8,10 +8,23 @@ Reading order: parsing is the whole in five lines; then its steps: reading (byte
 (with shapes, literals, patterns and fstrings), walk, places; last roles.
 """
 
+from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
 from rarename.syntax.language import Language, RecordStyle
+from rarename.syntax.python.arguments import argument_names
+from rarename.syntax.python.imports import module_at
+from rarename.syntax.python.incomplete import STATEMENT_END, complete_prefix, later_bindings
+from rarename.syntax.python.lexer import Lexer
 from rarename.syntax.python.parsing import parse
 from rarename.syntax.python.reading import encoding
 from rarename.syntax.python.roles import roles
+from rarename.syntax.python.scope import (
+    FUNCTION_TYPES,
+    HEADER_TYPES,
+    OUTER_TYPES,
+    SCOPE_TYPES,
+    keywords,
+    visible_names,
+)
 
 PYTHON = Language(
     name="python",
@@ -20,17 +33,29 @@ PYTHON = Language(
     encoding=encoding,
     parse=parse,
     roles=roles,
-    function_types=frozenset({"FunctionDef", "AsyncFunctionDef"}),
-    scope_types=frozenset(
-        {"FunctionDef", "AsyncFunctionDef", "Lambda", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"}
-    ),
+    function_types=FUNCTION_TYPES,
+    scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassDef"}),
-    outer_types=frozenset({"defaults", "kw_defaults", "decorator_list", "returns", "bases", "type_params"}),
+    outer_types=OUTER_TYPES,
+    header_types=HEADER_TYPES,
     iterating_types=frozenset({"comprehension"}),
-    fixed_types=frozenset({"Global", "Nonlocal"}),
+    unswappable_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",
-    around_names=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
+    possible_wrappers=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
     call_types=frozenset({"Call"}),
-    as_target={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
+    keyword_argument_type="keyword",
+    assignment_rewrites={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),
+    cursor=CursorSupport(
+        name_char=r"\w",
+        non_code=rf"#[^\n]*|[rRbBuUfFtT]{{0,2}}(?:\"{{3}}.*?\"{{3}}|'{{3}}.*?'{{3}}|{ONE_LINE_STRING})",
+        statement_end=STATEMENT_END,
+        lexer=Lexer,
+        complete_prefix=complete_prefix,
+        later_bindings=later_bindings,
+        visible_names=visible_names,
+        keywords=keywords,
+        argument_names=argument_names,
+        module_at=module_at,
+    ),
 )

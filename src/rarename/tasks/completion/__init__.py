@@ -1,4 +1,4 @@
-"""Code completion: the type and the value of the next node, from those before it (paper, section 4.1; Kim et al. 2021).
+"""Code completion: predict type and value of the next node from those before it (paper, section 4.1; Kim et al. 2021).
 
-The steps: `examples` (windows of a file), `batch` (tensors, and what counts), `model`, `scoring` (loss, ranks), `task`.
+Reading order: windows (what is learned from), collate, model, loss, predict, metrics, task.
 """

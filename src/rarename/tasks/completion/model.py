@@ -1,13 +1,13 @@
-"""The model of code completion: a causal Transformer that tells the next type and the next value.
+"""The model of code completion: a causal Transformer that predicts type and value of the next node.
 
-Both are told from the state of the node before, with the embeddings of the input as weights of the output. A large
-vocabulary makes the softmax over values dear, and only some nodes have a value: an answer holds states, and whoever
-asks says for which nodes, in portions.
+The embeddings of the input are also the weights of the output. A large vocabulary makes the softmax over values
+expensive, and only some nodes have a value. The output therefore holds hidden states, and logits are computed for
+chosen nodes, in chunks.
 
-With a pointer, a value may also be copied from a place before (paper, section 4.1):
+With a pointer, a value may also be copied from an earlier node (paper, section 4.1):
 
     p(a) = g · p_model(a) [a is in the vocabulary] + (1 - g) · Σ_j p_copy(j) [the value at j is a],
-    g    = sigmoid(w_h · state + w_x · input + b)
+    g    = sigmoid(w_h · hidden + w_x · input + b)
 """
 
 import math
@@ -17,93 +17,135 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rarename.model import Memory, ModelConfig, Transformer
-from rarename.tasks.completion.collate import Batch
+from rarename.config import ModelConfig
+from rarename.model.kv_cache import KVCache
+from rarename.model.transformer import Transformer
+from rarename.tasks.completion.collate import CompletionBatch
+from rarename.tasks.task import min_logit
 
 
-class Pointer(nn.Module):
-    """Where to copy from, and whether to."""
+class CopyPointer(nn.Module):
+    """Where to copy from, and whether to generate instead."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.queries_keys = nn.Linear(width, 2 * width)
-        self.of_state = nn.Linear(width, 1)
-        self.of_input = nn.Linear(width, 1, bias=False)
-        for linear in (self.queries_keys, self.of_state, self.of_input):
+        self.qk_proj = nn.Linear(d_model, 2 * d_model)
+        self.gate_hidden = nn.Linear(d_model, 1)
+        self.gate_input = nn.Linear(d_model, 1, bias=False)
+        for linear in (self.qk_proj, self.gate_hidden, self.gate_input):
             nn.init.xavier_uniform_(linear.weight)
-        nn.init.zeros_(self.queries_keys.bias)
-        nn.init.zeros_(self.of_state.bias)
+        nn.init.zeros_(self.qk_proj.bias)
+        nn.init.zeros_(self.gate_hidden.bias)
 
-    def forward(self, states: Tensor, inputs: Tensor, has_value: Tensor) -> tuple[Tensor, Tensor]:
-        """Log probabilities of the places to copy from, (B, L, L), and the logit of generating, (B, L)."""
-        queries, keys = self.queries_keys(states).chunk(2, dim=-1)
-        logits = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])  # (B, L, L)
-        length = logits.shape[-1]
-        can_copy = has_value[:, None, :] & torch.ones(length, length, dtype=torch.bool, device=logits.device).tril()
-        lowest = torch.finfo(logits.dtype).min / 4
-        copies = logits.masked_fill(~can_copy, lowest).log_softmax(dim=-1).masked_fill(~can_copy, lowest)
-        generates = (self.of_state(states) + self.of_input(inputs))[..., 0]
-        # Where there is nothing to copy, all is generated.
-        return copies, generates.masked_fill(~can_copy.any(dim=-1), -lowest)
+    def forward(self, hidden_states: Tensor, inputs: Tensor, has_value: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probabilities of the nodes to copy from, (B, L, L), and the logit of generating, (B, L)."""
+        q, k = self.qk_proj(hidden_states).chunk(2, dim=-1)
+        length = hidden_states.shape[1]
+        is_visible = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+        return self.attend(q, k, has_value[:, None, :] & is_visible, hidden_states, inputs)
+
+    def attend(
+        self, q: Tensor, k: Tensor, can_copy: Tensor, hidden_states: Tensor, inputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same from queries (B, L, D) to keys (B, S, D), where `can_copy` (B, L, S) allows it."""
+        logits = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, L, S)
+        masked = min_logit(logits)
+        copy_log_probs = logits.masked_fill(~can_copy, masked).log_softmax(dim=-1).masked_fill(~can_copy, masked)
+        gate_logit = (self.gate_hidden(hidden_states) + self.gate_input(inputs))[..., 0]
+        # Without anything to copy, the value is generated.
+        return copy_log_probs, gate_logit.masked_fill(~can_copy.any(dim=-1), -masked)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the model says after each node; weights of the output go with it."""
+class CompletionOutput:
+    """Hidden states of all nodes, with the model that turns them into logits."""
 
-    states: Tensor  # (B, L, D)
+    hidden_states: Tensor  # (B, L, D)
     model: "CompletionModel"
-    copies: Tensor | None = None  # (B, L, L)
-    generates: Tensor | None = None  # (B, L)
+    copy_log_probs: Tensor | None = None  # (B, L, L)
+    gate_logit: Tensor | None = None  # (B, L)
 
-    def type_logits(self, rows: Tensor, places: Tensor) -> Tensor:
-        """For the types of the nodes at `places`: (N, types)."""
-        return self.model.type_logits(self.states[rows, places - 1])
+    def type_logits(self, rows: Tensor, nodes: Tensor) -> Tensor:
+        """For the types of nodes: (N, T)."""
+        return self.model.type_logits(self.hidden_states[rows, nodes - 1])
 
-    def value_logits(self, rows: Tensor, places: Tensor) -> Tensor:
-        """For the values of the nodes at `places`, as generated: (N, V)."""
-        return self.model.value_logits(self.states[rows, places - 1])
+    def value_logits(self, rows: Tensor, nodes: Tensor) -> Tensor:
+        """For the generated values of nodes: (N, V)."""
+        return self.model.value_logits(self.hidden_states[rows, nodes - 1])
 
-    def choice_log_probabilities(self, rows: Tensor, places: Tensor, batch: Batch) -> Tensor:
-        """Over the extended vocabulary: the ids, and behind them the places of the snippet, (N, V + L)."""
-        generated = self.value_logits(rows, places).log_softmax(dim=-1)
-        generated = F.pad(generated, (0, batch.types.shape[1]), value=torch.finfo(generated.dtype).min / 4)
-        if self.copies is None or self.generates is None:
-            return generated
-        copied = torch.zeros_like(generated)
-        copied.scatter_add_(1, batch.choices[rows], self.copies[rows, places - 1].exp())
-        gate = self.generates[rows, places - 1][:, None]
-        # The logarithm of nothing is minus infinity, which logaddexp takes well.
-        return torch.logaddexp(F.logsigmoid(gate) + generated, F.logsigmoid(-gate) + copied.log())
+    def extended_log_probs(self, rows: Tensor, nodes: Tensor, batch: CompletionBatch) -> Tensor:
+        """Over the extended vocabulary, the value ids followed by the nodes of the window: (N, V + L)."""
+        log_probs = self.value_logits(rows, nodes).log_softmax(dim=-1)
+        log_probs = F.pad(log_probs, (0, batch.types.shape[1]), value=min_logit(log_probs))
+        if self.copy_log_probs is None or self.gate_logit is None:
+            return log_probs
+        copy_probs = torch.zeros_like(log_probs)
+        copy_probs.scatter_add_(1, batch.extended_ids[rows], self.copy_log_probs[rows, nodes - 1].exp())
+        gate = self.gate_logit[rows, nodes - 1][:, None]
+        # log(0) is minus infinity, which logaddexp handles.
+        return torch.logaddexp(F.logsigmoid(gate) + log_probs, F.logsigmoid(-gate) + copy_probs.log())
+
+
+@dataclass
+class CompletionCache:
+    """What a model keeps of the nodes that it has read: keys and values per layer, and the keys of the pointer."""
+
+    layers: list[KVCache]
+    pointer_keys: Tensor | None = None  # (B, S, D)
+
+    def crop(self, length: int) -> None:
+        """Keep only the first nodes."""
+        for layer in self.layers:
+            layer.crop(length)
+        if self.pointer_keys is not None:
+            self.pointer_keys = self.pointer_keys[:, :length]
 
 
 class CompletionModel(nn.Module):
-    """A causal Transformer with tied heads, and a pointer if wished."""
+    """A causal Transformer with tied output weights, and an optional copy pointer."""
 
-    def __init__(self, config: ModelConfig, num_types: int, num_values: int, has_pointer: bool = False) -> None:
+    def __init__(self, config: ModelConfig, num_types: int, num_values: int, copy_pointer: bool = False) -> None:
         super().__init__()
-        self.transformer = Transformer(config, num_types, num_values)
+        self.transformer = Transformer(config, num_types, num_values, causal=True)
         self.type_bias = nn.Parameter(torch.zeros(num_types))
         self.value_bias = nn.Parameter(torch.zeros(num_values))
-        self.pointer = Pointer(config.width) if has_pointer else None
+        self.pointer = CopyPointer(config.d_model) if copy_pointer else None
 
-    def forward(self, batch: Batch) -> Answer:
-        """Read the snippets."""
-        states = self.transformer(batch.types, batch.values, batch.is_node)
+    def forward(self, types: Tensor, values: Tensor, attention_mask: Tensor, has_value: Tensor) -> CompletionOutput:
+        """Read whole windows; the arguments are `CompletionBatch.inputs()`."""
+        hidden_states = self.transformer(types, values, attention_mask)
         if self.pointer is None:
-            return Answer(states, self)
-        inputs = self.transformer.embed(batch.types, batch.values)
-        return Answer(states, self, *self.pointer(states, inputs, batch.has_value))
+            return CompletionOutput(hidden_states, self)
+        inputs = self.transformer.embed(types, values)
+        return CompletionOutput(hidden_states, self, *self.pointer(hidden_states, inputs, has_value))
 
-    def read(self, types: Tensor, values: Tensor, memory: list[Memory]) -> Tensor:
-        """Read on, behind what the memory has read: states (B, L, D)."""
-        states: Tensor = self.transformer(types, values, torch.ones_like(types, dtype=torch.bool), memory=memory)
-        return states
+    def new_cache(self) -> CompletionCache:
+        return CompletionCache(self.transformer.new_kv_caches())
 
-    def type_logits(self, states: Tensor) -> Tensor:
-        """(…, D) to (…, types)."""
-        return F.linear(states, self.transformer.types.weight, self.type_bias)
+    def predict_next(
+        self, types: Tensor, values: Tensor, has_value: Tensor, cache: CompletionCache
+    ) -> dict[str, Tensor]:
+        """Read further nodes (B, L), and predict the node after the last one.
 
-    def value_logits(self, states: Tensor) -> Tensor:
+        `has_value` (B, S) covers all nodes that were read. Returns type logits after each new node (B, L, T) and value
+        logits after the last (B, V); with a pointer also `copy_log_probs` (B, S) and `gate_logit` (B,).
+        """
+        hidden_states = self.transformer(types, values, torch.ones_like(has_value), kv_caches=cache.layers)
+        last = hidden_states[:, -1:]
+        outputs = {"type_logits": self.type_logits(hidden_states), "value_logits": self.value_logits(last)[:, 0]}
+        if self.pointer is not None:
+            q, k = self.pointer.qk_proj(hidden_states).chunk(2, dim=-1)
+            k = k if cache.pointer_keys is None else torch.cat([cache.pointer_keys, k], dim=1)  # (B, S, D)
+            cache.pointer_keys = k
+            inputs = self.transformer.embed(types[:, -1:], values[:, -1:])
+            copy_log_probs, gate_logit = self.pointer.attend(q[:, -1:], k, has_value[:, None], last, inputs)
+            outputs |= {"copy_log_probs": copy_log_probs[:, 0], "gate_logit": gate_logit[:, 0]}
+        return outputs
+
+    def type_logits(self, hidden_states: Tensor) -> Tensor:
+        """(…, D) to (…, T)."""
+        return F.linear(hidden_states, self.transformer.types.weight, self.type_bias)
+
+    def value_logits(self, hidden_states: Tensor) -> Tensor:
         """(…, D) to (…, V)."""
-        return F.linear(states, self.transformer.values.weight, self.value_bias)
+        return F.linear(hidden_states, self.transformer.values.weight, self.value_bias)

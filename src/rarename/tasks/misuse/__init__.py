@@ -1,4 +1,4 @@
-"""Variable misuse: find the place where the wrong variable stands, and point at the right one.
+"""Variable misuse: find the node that holds the wrong variable, and point at the correct one.
 
-Reading order: examples (functions, and the misuses put into them), batch (to tensors), scoring (loss and scores).
+Reading order: functions, injection, dataset (what is learned from), collate, model, loss, predict, metrics, task.
 """

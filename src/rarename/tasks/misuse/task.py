@@ -1,165 +1,132 @@
-"""Variable misuse as a task for training: which examples, in which order."""
+"""Variable misuse as a task: which examples come when."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
-from torch import nn
 
+from rarename.config import MisuseConfig, ModelConfig
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
-from rarename.errors import UnknownName, UsageError, check_least
-from rarename.model import ModelConfig
+from rarename.errors import UsageError
 from rarename.syntax import Role
-from rarename.tasks.misuse.collate import Batch, Collator, Example
-from rarename.tasks.misuse.examples import WAYS, Functions, draw_local, draw_many, part_table, spelling_table
-from rarename.tasks.misuse.model import HEADS, Answer, MisuseModel
-from rarename.tasks.misuse.scoring import Counts, loss
-from rarename.tasks.rank_mapping import Alignment
-from rarename.tasks.sampler import batches
-from rarename.tasks.task import MEASURED_SEED, Loss
+from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
+from rarename.tasks.misuse.dataset import FunctionDataset, bigram_table, subtoken_table
+from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_local_bug, sample_local_bugs
+from rarename.tasks.misuse.loss import misuse_loss
+from rarename.tasks.misuse.metrics import MisuseMetrics
+from rarename.tasks.misuse.model import MisuseModel
+from rarename.tasks.misuse.predict import MisuseOutput
+from rarename.tasks.rank_mapping import RankMapping
+from rarename.tasks.sampler import bucketed_batches
+from rarename.tasks.task import EVAL_SEED, Loss
 
 BUGS_PER_FUNCTION = 3
-"""Different misuses of a function (paper, section 4.1); each is seen once in as many epochs."""
+"""Number of different bugs of a function (paper, section 4.1); each is seen once in as many epochs."""
 
-
-@dataclass(frozen=True)
-class MisuseConfig:
-    """What is asked."""
-
-    counted: ClassVar[tuple[str, ...]] = ("names", "others", "numbers")
-    """What the vocabulary ranks: all that is not hidden."""
-    hidden: ClassVar[frozenset[Role]] = frozenset({Role.STRING, Role.REGEXP})
-    """Literals that every strategy replaces by a stand-in."""
-
-    name: str = "misuse"
-    way: str = "paper"
-    """How misuses are drawn: a key of `examples.WAYS`."""
-    likeness: float = 0.0
-    """In training, how much likelier `local` misuses are whose names are spelled alike: see `draw_local`."""
-    max_nodes: int = 250
-    """Longer functions are left out."""
-    head: str = "pointers"
-    """How the model points: a key of `model.HEADS`. `pairs` looks at reads of local names alone."""
-    counts_uses: bool = False
-    """Tell the model of each variable how often it is read, bound, and used before."""
-    dense_epochs: int = 0
-    """Epochs at the start in which a function has many misuses at once, and each place is judged by itself."""
-    dense_share: float = 0.15
-    """The share of the reads of local names that is wrong then."""
-
-    def __post_init__(self) -> None:
-        if self.name != "misuse":
-            raise ValueError(f"the settings are those of misuse, not of {self.name!r}")
-        check_least(self, max_nodes=1, dense_epochs=0, likeness=0)
-        if not 0 < self.dense_share <= 1:
-            raise ValueError(f"dense_share is {self.dense_share}; it must be above 0 and at most 1")
-        if self.way not in WAYS:
-            raise UnknownName("way to make a misuse", self.way, WAYS)
-        if self.head not in HEADS:
-            raise UnknownName("head", self.head, HEADS)
-        if self.likeness and self.way != "local":
-            raise ValueError(f"likeness is for the way 'local'; the way is {self.way!r}")
-
-    def check_placeholders(self, placeholders: int) -> None:
-        """Every node may hold another rare name."""
-        if placeholders < self.max_nodes:
-            raise UsageError(
-                f"encoding.placeholders is {placeholders}, but a function may have {self.max_nodes} nodes, each "
-                "another name; set it to as many"
-            )
-
-    def model(self, config: ModelConfig, encoding: Encoding) -> MisuseModel:
-        """A model for this, with weights drawn from torch's generator."""
-        return MisuseModel(
-            config, encoding.num_types, encoding.num_values, self.head, self.counts_uses, len(encoding.parts)
-        )
-
-    def task(self, corpus: Corpus, encoding: Encoding, batch_nodes: int, seed: int) -> "MisuseTask":
-        """The task on a corpus."""
-        return MisuseTask(corpus, encoding, self, batch_nodes, seed)
-
-    def collator(self, encoding: Encoding) -> Collator:
-        """What makes its batches."""
-        return Collator(encoding, is_local=self.head == "pairs", counts_uses=self.counts_uses)
+EVAL_BATCH_NODES = 8_000
 
 
 class MisuseTask:
-    """The functions of a corpus, each once clean and once with a misuse in an epoch."""
+    """The functions of a corpus, each once clean and once with a bug in an epoch."""
 
-    best = "joint_accuracy"
+    selection_metric = "joint_accuracy"
+    vocabulary_roles = ("names", "others", "numbers")
+    """The groups of roles whose values the vocabulary ranks: everything that is not masked."""
+    masked_literals = frozenset({Role.STRING, Role.REGEXP})
+    """The literals that every strategy replaces by a mask."""
 
-    def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, batch_nodes: int, seed: int) -> None:
-        if config.dense_epochs and not corpus.language.function_types:
-            raise UsageError("task.dense_epochs draws misuses, but these examples come with their own; set it to 0")
-        self.encoding, self.config, self.batch_nodes, self.seed = encoding, config, batch_nodes, seed
-        self.collate = config.collator(encoding)
-        alignment = Alignment.of(corpus, encoding, config.counted)
-        parts = part_table(corpus, alignment, encoding.parts) if encoding.parts else None
-        spellings = spelling_table(corpus, alignment) if config.likeness else None
-        self.functions = cache(lambda split: Functions(corpus, split, alignment, config.max_nodes, parts, spellings))
+    def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int) -> None:
+        if config.multi_bug_epochs and not corpus.language.function_types:
+            raise UsageError("task.multi_bug_epochs injects bugs, but these examples have their own; set it to 0")
+        self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_nodes, seed
+        self.collate = MisuseCollator.of(config, encoding)
+        mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
+        subtokens = subtoken_table(corpus, mapping, encoding.subtokens) if encoding.subtokens else None
+        bigrams = bigram_table(corpus, mapping) if config.similarity_weight else None
+        self.dataset = cache(
+            lambda split: FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
+        )
 
-    def build(self, config: ModelConfig) -> nn.Module:
-        return self.config.model(config, self.encoding)
+    @staticmethod
+    def check_encoding(config: MisuseConfig, num_placeholders: int) -> None:
+        if num_placeholders < config.max_function_nodes:
+            raise UsageError(
+                f"encoding.num_placeholders is {num_placeholders}, but a function may have "
+                f"{config.max_function_nodes} nodes, each with another name; set it to at least that"
+            )
 
-    def num_examples(self, epochs: float = 1.0) -> int:
-        functions, dense = self.functions("train"), min(epochs, self.config.dense_epochs)
-        return round((dense + functions.examples_each * (epochs - dense)) * len(functions))
+    @staticmethod
+    def build_model(config: MisuseConfig, model_config: ModelConfig, encoding: Encoding) -> MisuseModel:
+        num_ids = encoding.num_types, encoding.num_values
+        return MisuseModel(model_config, *num_ids, config.pointer_head, config.usage_features, len(encoding.subtokens))
 
-    def is_warming_up(self, epoch: int) -> bool:
-        # Dense epochs have no clean functions: the model flags too many, which passes for finding more.
-        return epoch < self.config.dense_epochs
+    def num_examples(self, num_epochs: float = 1.0) -> int:
+        dataset, multi_bug_epochs = self.dataset("train"), min(num_epochs, self.config.multi_bug_epochs)
+        return round((multi_bug_epochs + _examples_each(dataset) * (num_epochs - multi_bug_epochs)) * len(dataset))
+
+    def is_multi_bug_epoch(self, epoch: int) -> bool:
+        # These epochs have no clean functions. The model flags too many, which looks like finding more.
+        return epoch < self.config.multi_bug_epochs
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
-        functions, generator = self.functions("train"), np.random.default_rng([self.seed, epoch])
-        # A function takes twice its room if it comes with and without its misuse.
-        times = 1 if self.is_warming_up(epoch) else functions.examples_each
-        return batches(times * functions.lengths, self.batch_nodes, generator)
+        dataset, rng = self.dataset("train"), np.random.default_rng([self.seed, epoch])
+        # A function takes twice its nodes if it comes clean and with a bug.
+        times = 1 if self.is_multi_bug_epoch(epoch) else _examples_each(dataset)
+        return bucketed_batches(times * dataset.lengths, self.max_batch_nodes, rng)
 
-    def batch(self, indexes: list[int], epoch: int) -> Batch:
-        functions = self.functions("train")
-        if self.is_warming_up(epoch):
-            return self.collate([self._dense(functions, index, epoch) for index in indexes])
-        return self.collate([example for index in indexes for example in self._pair(functions, index, epoch)])
+    def make_batch(self, indexes: list[int], epoch: int) -> MisuseBatch:
+        dataset = self.dataset("train")
+        if self.is_multi_bug_epoch(epoch):
+            return self.collate([self._multi_bug_example(dataset, index, epoch) for index in indexes])
+        return self.collate([example for index in indexes for example in self._pair(dataset, index, epoch)])
 
-    def measured(self, split: str, limit: int = 0) -> Iterator[Batch]:
-        functions = self.functions(split)
-        chosen = np.random.default_rng(MEASURED_SEED).permutation(len(functions))[: limit or None]
-        for batch in batches(functions.examples_each * functions.lengths[chosen], 8_000, None):
-            yield self.collate([one for index in batch for one in self._pair(functions, int(chosen[index]), None)])
+    def eval_batches(self, split: str, limit: int = 0) -> Iterator[MisuseBatch]:
+        dataset = self.dataset(split)
+        chosen = np.random.default_rng(EVAL_SEED).permutation(len(dataset))[: limit or None]
+        for batch in bucketed_batches(_examples_each(dataset) * dataset.lengths[chosen], EVAL_BATCH_NODES, None):
+            yield self.collate([each for index in batch for each in self._pair(dataset, int(chosen[index]), None)])
 
-    def num_measured(self, split: str) -> int:
-        return self.functions(split).examples_each * len(self.functions(split))
+    def num_eval_examples(self, split: str) -> int:
+        return _examples_each(self.dataset(split)) * len(self.dataset(split))
 
-    def loss(self, answer: Answer, batch: Batch) -> Loss:
-        return loss(answer, batch)
+    def loss(self, output: MisuseOutput, batch: MisuseBatch) -> Loss:
+        return misuse_loss(output, batch)
 
-    def counts(self, split: str) -> Counts:
-        return Counts(len(self.encoding.values), self.functions(split).projects)
+    def new_metrics(self, split: str) -> MisuseMetrics:
+        return MisuseMetrics(len(self.encoding.values), self.dataset(split).project_names)
 
-    def _dense(self, functions: Functions, index: int, epoch: int) -> Example:
-        """A function with many misuses, others in each epoch."""
-        function, generator = functions[index], np.random.default_rng([self.seed, index, epoch, 2])
-        misuses = draw_many(function, generator, self.config.dense_share, self.config.likeness)
-        return Example(function, misuses, int(generator.integers(2**63)), is_dense=True)
+    def _multi_bug_example(self, dataset: FunctionDataset, index: int, epoch: int) -> MisuseExample:
+        """A function with many bugs, others in each epoch."""
+        function, rng = dataset[index], np.random.default_rng([self.seed, index, epoch, 2])
+        bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight)
+        return MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)
 
-    def _pair(self, functions: Functions, index: int, epoch: int | None) -> list[Example]:
-        """A function, clean and with a misuse, for an epoch of training, or, without one, to measure with."""
-        function = functions[index]
+    def _pair(self, dataset: FunctionDataset, index: int, epoch: int | None) -> list[MisuseExample]:
+        """A function, clean and with a bug, for an epoch of training or, without one, for evaluation."""
+        function, similarity_weight = dataset[index], self.config.similarity_weight
         if epoch is None:
-            seed, of_placeholders, likeness = [MEASURED_SEED, index], [MEASURED_SEED, index, 1], 0.0
+            bug_seed, placeholder_seed, similarity_weight = [EVAL_SEED, index], [EVAL_SEED, index, 1], 0.0
         else:
-            seed, likeness = [self.seed, index, epoch % BUGS_PER_FUNCTION], self.config.likeness
-            of_placeholders = [*seed, 1, epoch]
-        clean, buggy = np.random.default_rng(of_placeholders).integers(2**63, size=2).tolist()
-        # Models for use are measured as `rarename check` uses them.
-        inside = functions.inside(index) if epoch is None and self.config.head == "pairs" else ()
-        first = Example(function, (), clean, project=functions.project(index), inside=inside)
-        if function.bug is not None:  # it has come with a misuse, or clean, as it is
-            return [first]
-        generator = np.random.default_rng(seed)
-        misuse = draw_local(function, generator, likeness) if likeness else WAYS[self.config.way](function, generator)
-        # Not every function has a place for a misuse of every way.
-        return [first] if misuse is None else [first, replace(first, misuses=(misuse,), seed=buggy)]
+            bug_seed = [self.seed, index, epoch % BUGS_PER_FUNCTION]
+            placeholder_seed = [*bug_seed, 1, epoch]
+        clean_seed, buggy_seed = np.random.default_rng(placeholder_seed).integers(2**63, size=2).tolist()
+        # Models for use are evaluated the way `rarename check` uses them: one prediction per nested function.
+        is_nested = epoch is None and self.config.pointer_head == "conditional"
+        nested = dataset.nested_slices(index) if is_nested else ()
+        clean = MisuseExample(function, (), clean_seed, project=dataset.project(index), nested_slices=nested)
+        if function.label is not None:
+            return [clean]  # clean or with its published bug, as it is
+        rng = np.random.default_rng(bug_seed)
+        if similarity_weight:
+            bug = sample_local_bug(function, rng, similarity_weight)
+        else:
+            bug = BUG_SAMPLERS[self.config.bug_sampler](function, rng)
+        # Not every function has a node for a bug of every sampler.
+        return [clean] if bug is None else [clean, replace(clean, bugs=(bug,), seed=buggy_seed)]
+
+
+def _examples_each(dataset: FunctionDataset) -> int:
+    """Examples per function: clean and with a bug, unless it has a published label."""
+    return 1 if dataset.has_labels else 2

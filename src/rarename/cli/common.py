@@ -1,0 +1,96 @@
+"""Arguments, input and output that several commands share."""
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rarename.errors import RarenameError, UsageError
+from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    language: Language
+    encoding: str
+    """The text encoding of the file, such as utf-8."""
+    text: str
+    traversal: Traversal
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a source file, or - for standard input")
+    parser.add_argument("--language", choices=LANGUAGES, help="default: by the suffix of the file name")
+
+
+def add_output_format(parser: argparse.ArgumentParser, **formats: str) -> None:
+    """Add `--output-format` with an explanation of each format; the first format is the default."""
+    default = next(iter(formats))
+    explained = "; ".join(f"{name}: {explanation}" for name, explanation in formats.items())
+    parser.add_argument("--output-format", choices=formats, default=default, help=f"{explained} (default: {default})")
+
+
+def number(kind: Callable[[str], Number], minimum: float, maximum: float = math.inf) -> Callable[[str], Number]:
+    """Return an argparse type: an `int` or `float` from `minimum` to `maximum`."""
+
+    def convert(text: str) -> Number:
+        try:
+            if minimum <= (value := kind(text)) <= maximum:
+                return value
+        except ValueError:
+            pass
+        expected = "a whole number" if kind is int else "a number"
+        limits = f"from {minimum} to {maximum}" if maximum < math.inf else f"of at least {minimum}"
+        raise argparse.ArgumentTypeError(f"{text!r} is not {expected} {limits}")
+
+    return convert
+
+
+def read_bytes(arguments: argparse.Namespace) -> tuple[Language, bytes]:
+    """Return the language and the content of the file."""
+    name = arguments.file
+    if arguments.language:
+        language = language_named(arguments.language)
+    elif name == "-":
+        raise UsageError("standard input has no file name to detect the language; add --language")
+    else:
+        language = language_of(name)
+    try:
+        return language, sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror or error}") from error
+
+
+def parse_file(arguments: argparse.Namespace) -> ParsedFile:
+    """Read and parse the file. A syntax error is only a warning if the parser of the language can recover."""
+    language, data = read_bytes(arguments)
+    try:
+        encoding, text = language.encoding(data), language.decode(data)
+        try:
+            traversal = language.parse(text, False)
+        except RarenameError as error:
+            traversal = language.parse(text, True)
+            print(f"rarename: {arguments.file}: {error}; parsed with error recovery", file=sys.stderr)
+    except RarenameError as error:
+        raise UsageError(f"{arguments.file}: {error}") from error
+    return ParsedFile(language, encoding, text, traversal)
+
+
+def write(text: str, encoding: str = "utf-8") -> None:
+    """Write a result to stdout in UTF-8 or in the encoding of its file, whatever the encoding of the terminal is."""
+    sys.stdout.flush()
+    remaining = memoryview(text.encode(encoding, "surrogatepass"))
+    while remaining:  # an unbuffered stream accepts at most two gigabytes at a time
+        remaining = remaining[sys.stdout.buffer.write(remaining) :]
+    sys.stdout.buffer.flush()
+
+
+def discard_output() -> None:
+    """Discard further output without an error, because the reader of stdout (such as `head`) has exited."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,177 @@
+"""Progress on stderr and Ctrl-C, for all commands that take long."""
+
+import signal
+import time
+from collections.abc import Mapping
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+SECONDS_BETWEEN_LINES = 30.0
+"""The time between two lines of progress where stderr is not a terminal."""
+
+SHORT_STAGE_SECONDS = 2.0
+"""A stage that takes less gets no line at its end."""
+
+METRIC_LABELS = {
+    "joint_accuracy": "joint",
+    "location_accuracy": "location",
+    "repair_accuracy": "repair",
+    "no_bug_accuracy": "no bug",
+    "mrr_values": "MRR of values",
+    "mrr_types": "MRR of types",
+}
+"""The metrics that are shown during training; the first one that a task has is its main metric."""
+
+
+def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> str:
+    """Return the metrics in percent, or only the first `limit` of them.
+
+    >>> describe_metrics({"loss": 0.7, "repair_accuracy": 0.5, "joint_accuracy": 0.3456})
+    'joint 34.6, repair 50.0'
+    """
+    shown = (f"{label} {100 * metrics[key]:.1f}" for key, label in METRIC_LABELS.items() if key in metrics)
+    return ", ".join(islice(shown, limit))
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in at most two units.
+
+    >>> [format_duration(seconds) for seconds in (4.6, 65, 7325)]
+    ['5 s', '1 min 5 s', '2 h 2 min']
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+class Display:
+    """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`."""
+
+    def __init__(self, delay: float = 0.0) -> None:
+        """`delay` is the time in seconds before the first bar appears."""
+        console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            _StatusColumn(),
+            console=console,
+            refresh_per_second=2,
+            disable=not console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._metrics: dict[str, str] = {}
+        self._stage = ""
+        self._began = self._last_line = time.monotonic()
+        self._delay = delay
+
+    def __enter__(self) -> "Display":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_stage()
+        self._bars.stop()
+
+    def start(self, title: str, total: int) -> None:
+        self._end_stage()
+        self._stage = title
+        self.update(title, 0, total)
+
+    def advance(self, steps: int = 1) -> None:
+        self._bars.advance(self._tasks[self._stage], steps)
+        self._refresh(self._stage)
+
+    def log(self, text: str) -> None:
+        self._bars.console.print(text, soft_wrap=True)
+        self._last_line = time.monotonic()
+
+    def log_record(self, name: str, record: Mapping[str, Any]) -> None:
+        """Show a log record of the training run `name`; validation metrics get a line of their own."""
+        metrics = describe_metrics(record.get("validation", {}))
+        status = (
+            f"loss {record['loss']:.3f}, {record['examples_per_second']:,.0f} examples/s, "
+            f"{record['nodes_per_second']:,.0f} nodes/s, {format_duration(record['seconds_left'])} left"
+        )
+        self._metrics[name] = metrics or self._metrics.get(name, "")
+        shown = f"{status}, {self._metrics[name]}" if self._metrics[name] else status
+        self.update(name, record["examples"], record["total_examples"], shown)
+        if metrics:
+            self.log(f"{name}: {_describe(self._task(name))}")
+
+    def update(self, name: str, completed: int, total: int, status: str = "") -> None:
+        """Show how far an activity is. Several activities may run at once."""
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=total)
+        self._bars.update(self._tasks[name], completed=completed, total=total, status=status)
+        self._refresh(name)
+
+    def remove(self, name: str) -> None:
+        """Remove the bar of an activity that has ended."""
+        if name in self._tasks:
+            self._bars.remove_task(self._tasks.pop(name))
+
+    def _task(self, name: str) -> Task:
+        return next(task for task in self._bars.tasks if task.id == self._tasks[name])
+
+    def _refresh(self, name: str) -> None:
+        now = time.monotonic()
+        if self._bars.disable:
+            if now - self._last_line >= SECONDS_BETWEEN_LINES:
+                self.log(f"{name}: {_describe(self._task(name))}")
+        elif now - self._began >= self._delay:
+            self._bars.start()  # does nothing if they are shown already
+
+    def _end_stage(self) -> None:
+        if self._bars.disable and self._stage:
+            task = self._task(self._stage)
+            if (elapsed := task.elapsed or 0.0) >= SHORT_STAGE_SECONDS:
+                self.log(f"{self._stage}: {task.completed:,} of {task.total:,} in {format_duration(elapsed)}")
+        self._stage = ""
+
+
+class _StatusColumn(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(_describe(task))
+
+
+def _describe(task: Task) -> str:
+    status = task.fields.get("status")
+    if not status and task.time_remaining:
+        status = f"about {format_duration(task.time_remaining)} left"
+    return f"{task.completed:,} of {task.total:,}" + (f", {status}" if status else "")
+
+
+class GracefulInterrupt:
+    """The first Ctrl-C asks the work to stop and save, the second one raises KeyboardInterrupt.
+
+    The object is called by the work to learn whether it should stop. Before the first call there is nothing to save, so
+    Ctrl-C raises at once. torchrun repeats a Ctrl-C of the terminal: `second_raises=False` ignores repetitions.
+    """
+
+    def __init__(self, second_raises: bool = True) -> None:
+        self.is_requested = False
+        self._has_work_begun = False
+        self._second_raises = second_raises
+        self._previous_handler: Any = None
+
+    def __enter__(self) -> "GracefulInterrupt":
+        self._previous_handler = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._previous_handler)
+
+    def __call__(self) -> bool:
+        self._has_work_begun = True
+        return self.is_requested
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if not self._has_work_begun or (self.is_requested and self._second_raises):
+            raise KeyboardInterrupt
+        self.is_requested = True

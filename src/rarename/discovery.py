@@ -1,0 +1,296 @@
+"""Source files under the paths that a user names: listed first, then read one at a time.
+
+`rarename check` uses `Files`. A corpus of a folder uses the same walk, the same limits and the same printable paths.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from rarename.errors import UsageError
+from rarename.syntax import LANGUAGES, Language
+
+MAX_FILE_BYTES = 1_000_000
+"""`rarename check` skips larger files: they are generated."""
+
+STDIN, STDIN_SHOWN = "-", "<stdin>"
+ARCHIVE_ENDINGS = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+
+ARCHIVE_WITHIN = "archive inside a folder or archive"
+DUPLICATE_NAME = "name occurs twice"
+FOLDER_LEFT_OUT = "folder left out"
+LINK = "link"
+MINIFIED = "minified"
+SPECIAL_FILE = "not a regular file"
+UNREADABLE = "cannot be read"
+
+HIDDEN, COMPILED, INSTALLED = "hidden", "compiled code", "installed packages"
+EXCLUDED_FOLDERS = {"node_modules": INSTALLED, "__pycache__": COMPILED}
+
+CHECKED = tuple(language for language in LANGUAGES.values() if language.function_types)
+"""The languages with functions, which `rarename check` can check."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """The undecoded content of a file."""
+
+    path: str
+    language: Language
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file, a folder or a function that was left out, and why."""
+
+    path: str
+    line: int | None
+    reason: str
+    """One of few phrases, so that skips can be counted by reason."""
+    detail: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """The reason with its detail."""
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
+
+
+class ListedFile(NamedTuple):
+    """A file found by `list_files`."""
+
+    name: str
+    """Relative to the folder, as the file system has it."""
+    num_bytes: int
+
+
+class Files:
+    """The source files under some paths. A path is a file, a folder, or `-` for standard input.
+
+    A folder yields the files with an ending of one of the languages. Links are not followed. Hidden folders and installed
+    packages are left out. A file that the user names may also declare its language in its first line, as scripts do.
+    With `asked`, only that language is read, and every named file counts as one of it, whatever its ending.
+    """
+
+    def __init__(
+        self, paths: Iterable[str], languages: Iterable[Language] = CHECKED, asked: Language | None = None
+    ) -> None:
+        self.languages = tuple(languages) if asked is None else (asked,)
+        self._suffixes = tuple(suffix for language in self.languages for suffix in language.suffixes)
+        self._asked = asked
+        self.skipped: list[Skipped] = []
+        """What the listing left out."""
+        self._shown_paths: dict[str, str] = {}  # by resolved path, so that each file is read once
+        for path in paths:
+            self._list(path)
+
+    def __len__(self) -> int:
+        return len(self._shown_paths)
+
+    def __iter__(self) -> Iterator[SourceFile | Skipped]:
+        for path, shown in self._shown_paths.items():
+            content = _read_stdin() if path == STDIN else read_regular(Path(path), shown, MAX_FILE_BYTES)
+            yield (
+                content if isinstance(content, Skipped) else SourceFile(shown, self._language(shown, content), content)
+            )
+
+    def _list(self, path: str) -> None:
+        if path == STDIN:
+            if self._asked is None:
+                raise UsageError("standard input has no name to tell the language from; say --language")
+            self._shown_paths[STDIN] = STDIN_SHOWN
+            return
+        shown = "/".join(printable(part) or part for part in str(PurePath(path)).split("/"))
+        try:
+            is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 (a Path takes "" for ".")
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            raise UsageError(f"{shown if path else repr(path)}: there is no such file or folder") from None
+        except OSError as error:
+            self.skipped.append(Skipped(shown, None, UNREADABLE, error.strerror or type(error).__name__))
+            return
+        root = Path(os.path.realpath(path))
+        if not is_folder and (unfit := self._why_unfit(root, shown)):
+            self.skipped.append(unfit)
+            return
+        files, skipped = list_files(root, self._suffixes, MAX_FILE_BYTES)
+        for file in files:
+            shown_file = f"{shown}/{printable(file.name)}".removeprefix("./") if is_folder else shown
+            self._shown_paths.setdefault(str(root / file.name if is_folder else root), shown_file)
+        for skip in filter(self._is_reported, skipped):
+            shown_skip = f"{shown}/{display_path(skip.path)}".removeprefix("./") if is_folder else shown
+            self.skipped.append(Skipped(shown_skip, None, skip.reason, skip.detail))
+        if not files and not skipped:
+            detail = f"none ends in {', '.join(self._suffixes)}"
+            self.skipped.append(Skipped(shown, None, "no files to check", detail))
+
+    def _why_unfit(self, path: Path, shown: str) -> Skipped | None:
+        if not path.is_file():
+            return Skipped(shown, None, SPECIAL_FILE, f"give it as standard input: {STDIN}")
+        if self._asked or path.name.lower().endswith(self._suffixes) or _script_language(_head(path), self.languages):
+            return None
+        if any(path.suffix.lower() in language.suffixes for language in CHECKED):
+            names = " and ".join(language.name for language in self.languages)
+            return Skipped(shown, None, "another language", f"the model is for {names}")
+        detail = f"none of {', '.join(self._suffixes)}; say --language to read it all the same"
+        return Skipped(shown, None, "unknown ending", detail)
+
+    def _is_reported(self, skip: Skipped) -> bool:
+        """False for what nobody expects to be checked."""
+        if skip.reason == FOLDER_LEFT_OUT:
+            return skip.detail not in (HIDDEN, COMPILED)
+        if skip.reason in (SPECIAL_FILE, DUPLICATE_NAME):
+            return skip.path.lower().endswith(self._suffixes)
+        return skip.reason != ARCHIVE_WITHIN
+
+    def _language(self, path: str, content: bytes) -> Language:
+        ending = PurePath(path).suffix.lower()
+        by_ending = next((language for language in self.languages if ending in language.suffixes), None)
+        return by_ending or _script_language(content, self.languages) or self.languages[0]
+
+
+def list_files(
+    root: Path, suffixes: tuple[str, ...], max_bytes: int, excluded: Mapping[str, str] = EXCLUDED_FOLDERS
+) -> tuple[list[ListedFile], list[Skipped]]:
+    """The files below a folder, sorted by their printable paths, and what was left out. `root` may also be one file."""
+    files: dict[str, ListedFile] = {}
+    skipped: list[Skipped] = []
+    for found in _walk(root, suffixes, excluded) if root.is_dir() else [ListedFile(root.name, root.stat().st_size)]:
+        if isinstance(found, Skipped):
+            skipped.append(found)
+            continue
+        path = printable(found.name)
+        if path in files:
+            skipped.append(Skipped(path, None, DUPLICATE_NAME, "after escaping what cannot be printed"))
+        elif found.num_bytes > max_bytes:
+            skipped.append(Skipped(path, None, over_limit(max_bytes), f"{found.num_bytes} bytes"))
+        else:
+            files[path] = found
+    return [files[path] for path in sorted(files)], sorted(skipped, key=lambda skip: skip.path)
+
+
+def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) -> Iterator[ListedFile | Skipped]:
+    pending = [""]  # folders relative to the root; no recursion, because folders may nest very deep
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(root / folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(printable(folder), None, UNREADABLE, error.strerror or type(error).__name__)
+            continue
+        if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+            yield Skipped(printable(folder), None, FOLDER_LEFT_OUT, "virtual environment")
+            continue
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            why_excluded = HIDDEN if entry.name.startswith(".") else excluded.get(entry.name, "")
+            try:
+                if entry.is_dir(follow_symlinks=False) and not why_excluded:
+                    pending.append(name)
+                elif found := _classify(entry, name, suffixes, why_excluded):
+                    yield found
+            except OSError as error:  # it was removed, or may not be read
+                yield Skipped(printable(name), None, UNREADABLE, error.strerror or type(error).__name__)
+
+
+def _classify(
+    entry: os.DirEntry[str], name: str, suffixes: tuple[str, ...], why_excluded: str
+) -> ListedFile | Skipped | None:
+    path, is_source = printable(name), entry.name.lower().endswith(suffixes)
+    if entry.is_symlink():
+        # Links may form cycles or lead out of the folder; their targets are listed where they are.
+        return Skipped(path, None, LINK, "symbolic link") if is_source or entry.is_dir() else None
+    if entry.is_dir(follow_symlinks=False):
+        return Skipped(path, None, FOLDER_LEFT_OUT, why_excluded)
+    if not entry.is_file(follow_symlinks=False):
+        return Skipped(path, None, SPECIAL_FILE)
+    if is_source:
+        return ListedFile(name, entry.stat(follow_symlinks=False).st_size)
+    return Skipped(path, None, ARCHIVE_WITHIN) if is_archive(entry.name) else None
+
+
+def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
+    """The content of a listed file, or why it is left out: it may have changed since it was listed.
+
+    Never follows a link and never waits for a pipe, even if one has replaced the file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return Skipped(shown, None, SPECIAL_FILE, "it was a file when the folder was listed")
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        return Skipped(shown, None, UNREADABLE, error.strerror or type(error).__name__)
+    return content if len(content) <= max_bytes else Skipped(shown, None, over_limit(max_bytes))
+
+
+def _read_stdin() -> bytes | Skipped:
+    content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    return content if len(content) <= MAX_FILE_BYTES else Skipped(STDIN_SHOWN, None, over_limit(MAX_FILE_BYTES))
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(256)
+    except OSError:
+        return b""
+
+
+def _script_language(content: bytes, languages: Iterable[Language]) -> Language | None:
+    """The language of a script, by the program that its first line names.
+
+    >>> _script_language(b"#!/usr/bin/env python3.11 -u\\n", CHECKED).name
+    'python'
+    """
+    first = content.partition(b"\n")[0].decode("ascii", "replace")
+    if not first.startswith("#!"):
+        return None
+    programs = {PurePath(word).name.rstrip("0123456789.") for word in first.removeprefix("#!").split()}
+    return next((language for language in languages if programs & set(language.interpreters)), None)
+
+
+def is_minified(text: str) -> bool:
+    """Whether a text has few, very long lines, as generated code has: over 2,000 characters, 200 per line on average."""
+    return len(text) > 2_000 and len(text) / (text.count("\n") + 1) > 200
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file is an archive, by its ending."""
+    return name.lower().endswith(ARCHIVE_ENDINGS)
+
+
+def over_limit(num_bytes: int) -> str:
+    """The reason for leaving out what is larger than a limit.
+
+    >>> over_limit(10_000_000), over_limit(1500)
+    ('over 10 MB', 'over 1500 bytes')
+    """
+    return f"over {num_bytes // 1_000_000} MB" if num_bytes % 1_000_000 == 0 else f"over {num_bytes} bytes"
+
+
+def printable(name: str) -> str:
+    """A path that can be stored and printed: each byte of an unprintable character is escaped.
+
+    >>> printable("a//./b\\udcff.py"), printable("ä\\u202e.py")
+    ('a/b%FF.py', 'ä%E2%80%AE.py')
+    """
+    path = "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
+    return path if path.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in path)
+
+
+def display_path(name: str) -> str:
+    """A printable path of at most 200 characters, for reports."""
+    path = printable(name) or "(no name)"
+    return path if len(path) <= 200 else path[:200] + "…"
+
+
+def _escape(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":
+        return f"%{ord(char) - 0xDC00:02X}"  # a byte of a file name that is not UTF-8
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))

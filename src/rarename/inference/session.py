@@ -1,0 +1,34 @@
+"""Session: the one interface between prediction and the backend that computes."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from rarename.inference.model_folder import ModelFolder
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Cache(Protocol):
+    """What a causal model keeps of the nodes that it has read."""
+
+    def crop(self, length: int) -> None:
+        """Keep only the first nodes."""
+
+
+class Session(Protocol):
+    """A model with loaded weights. Inputs and outputs are numpy arrays by name."""
+
+    def run(self, inputs: Arrays, cache: Cache | None = None) -> dict[str, NDArray[Any]]:
+        """Compute the outputs of a batch; with a cache, read further nodes and predict the next one."""
+
+    def new_cache(self) -> Cache:
+        """Make an empty cache; only causal models have one."""
+
+
+def open_session(folder: ModelFolder) -> Session:
+    """Load the weights of a model with the available backend."""
+    from rarename.inference.torch_session import TorchSession
+
+    return TorchSession(folder)

@@ -1,0 +1,310 @@
+"""The nodes before the name at a cursor, as a model reads them, and the names that fit there.
+
+The word at the cursor is replaced by a dummy name and the text is completed until the parser accepts it. The nodes
+before the dummy name are the context. If the text continues after the cursor, the shape of the tree is known, so the
+nodes are those of the finished text. If the text ends at the cursor, what is still open there may become anything:
+
+* The parents of the first operand are unknown: of `a` in `a + b`, `a.b`, `a()`, `a[b]`, `a, b`, `a if b else c`,
+  `a < b < c`. So is whether a target is assigned to. A name that is a statement by itself is taken for a call.
+* Nodes that the tree puts before the cursor although their text comes later are unknown: the later keys of a dict, the
+  later parameters before their defaults, a function before its decorators, its body before its return annotation.
+* `try` may get a `finally`, `x: a` a value, `{a` may be a set, a function may be called on the spot.
+
+Of 1,731 names in Python's standard library, 40 % have exactly the nodes of the finished text; of 2,640 names in npm
+packages 46 % do. The others only lack or add such parents: every node that ends before the cursor is there.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rarename.errors import ParseError, UsageError
+from rarename.syntax.language import Language
+from rarename.syntax.traversal import IDENTIFIER_ROLES, Role, Traversal
+
+NO_NAME = "no name to complete"
+"""The reason of the ParseError for a cursor where no name can be."""
+CALL = "()"
+"""What follows a name that is a statement by itself: alone it would do nothing, so it is taken for a call."""
+ONE_LINE_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"
+"""A string of one line, in both languages: a regular expression."""
+MAX_TAIL_CHARS = 5_000
+"""Characters of a broken statement that may be kept."""
+_MAX_PARSED_CHARS = 200_000
+"""Characters that may be parsed to find out how one statement ends."""
+
+_SIMILAR_ROLES: dict[Role, frozenset[Role]] = {
+    Role.ATTRIBUTE: frozenset({Role.ATTRIBUTE, Role.FUNCTION}),
+    Role.WRITE: frozenset({Role.WRITE, Role.PARAMETER, Role.READ}),
+    Role.PARAMETER: frozenset({Role.PARAMETER}),
+    Role.KEYWORD: frozenset({Role.KEYWORD, Role.PARAMETER}),
+}
+"""For roles without a scope: the roles of names in the text that may be meant as well."""
+_IS_CLOSED = re.compile(r"[ \t]*(?:[(\[`]|\??\.|=(?![=>]))")
+"""What follows a name that is already called, has an attribute or is assigned to."""
+
+
+@dataclass(frozen=True)
+class SplitSource:
+    """A text that is split at the cursor, without the word at the cursor."""
+
+    before: str
+    after: str
+    dummy: str
+    """A name that occurs nowhere in the text; it replaces the word."""
+    line: int
+    """The line of the cursor, from 1."""
+
+    def error(self, detail: str) -> ParseError:
+        """The error for a cursor where no name can be."""
+        return ParseError(NO_NAME, detail, self.line)
+
+
+@dataclass(frozen=True)
+class LaterBindings:
+    """Names that the text after the cursor binds for the whole file, when that text had to be left out."""
+
+    definitions: frozenset[str] = frozenset()
+    """Functions, classes and modules."""
+    variables: frozenset[str] = frozenset()
+    """Variables. Functions above can read them because they run later."""
+
+
+@dataclass(frozen=True)
+class CompletedSource:
+    """A text that the parser accepts, with a dummy name at the cursor."""
+
+    text: str
+    traversal: Traversal
+    language: Language
+    parses_with_suffix: bool
+    """Whether the text after the cursor is the user's own; otherwise it is made up."""
+    later: LaterBindings = LaterBindings()
+
+
+@dataclass(frozen=True)
+class VisibleNames:
+    """The names that a variable can refer to at a node."""
+
+    bound: frozenset[str] = frozenset()
+    """Names that the text binds, or reads without binding them anywhere, or has in code that was left out."""
+    builtins: frozenset[str] = frozenset()
+    """Names that need no binding: builtins and globals."""
+    is_known: bool = False
+    """Whether no other name is possible; any name is after an `import *`."""
+    unused_targets: frozenset[str] = frozenset()
+    """The bound names that were introduced for this expression and are not used in it yet: `x` of `[‸ for x in y]`."""
+
+
+@dataclass(frozen=True)
+class ModuleName:
+    """A module name at the cursor."""
+
+    prefix: str
+    """The part before the word, as `os.` of `import os.‸`."""
+    known: frozenset[str] | None = None
+    """All modules that are possible here, prefix included; None if that is unknown."""
+
+
+@dataclass(frozen=True)
+class CursorSupport:
+    """How one language completes unfinished text and resolves names in it."""
+
+    name_char: str
+    """A character of a name: a regular expression."""
+    non_code: str
+    """Strings and comments, roughly: a regular expression."""
+    statement_end: re.Pattern[str]
+    """What follows a complete statement."""
+    lexer: Callable[[str], Any]
+    """Reads the text before the cursor; has `enclosing`, `is_after_operand`, `is_bare_name` and `starts_argument`."""
+    complete_prefix: Callable[[Any, str, Language], tuple[str, Traversal]]
+    """The text before the cursor, completed, from its lexer and the dummy name."""
+    later_bindings: Callable[[str, Language], LaterBindings]
+    """What the text after the cursor binds."""
+    visible_names: Callable[[CompletedSource, Sequence[Role], int], VisibleNames]
+    """The names that the variable at a node can refer to."""
+    keywords: Callable[[CompletedSource, Role, int], frozenset[str]]
+    """The words that cannot be the name of a node with a role."""
+    argument_names: Callable[[Traversal, Sequence[Role], int], frozenset[str]] = lambda *_: frozenset()
+    """The names by which the argument at a node can be passed."""
+    module_at: Callable[[Traversal, int, SplitSource], ModuleName | None] = lambda *_: None
+    """The module that a node names."""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """What is known about a position in a source text that is being edited."""
+
+    traversal: Traversal
+    """The nodes before the name at the cursor, in pre-order, as the finished text has them. They have no spans."""
+    roles: list[Role]
+    """The roles of these nodes."""
+    next_type: str
+    """The type of the node at the cursor."""
+    parent: int
+    """The parent of that node."""
+    role: Role
+    """Its role."""
+    word: str
+    """The part of the name that is left of the cursor."""
+    in_scope: frozenset[str]
+    """The names that a variable can refer to if it is read, deleted or declared `global` here. Of a private name, and
+    of a key or tag that may be a variable, only the names in the text. Empty where scope does not apply."""
+    bound_names: frozenset[str]
+    """The names in scope that the text itself has; the others are builtins and globals."""
+    is_scope_known: bool
+    """Whether no other name is possible: false where scope does not apply, and after an `import *`."""
+    unused_targets: frozenset[str]
+    """The names in scope that were introduced for this expression and are not used yet: `x` of `[‸ for x in y]`."""
+    same_role_names: frozenset[str]
+    """Where scope does not apply, the names that the text has in a similar role."""
+    keywords: frozenset[str]
+    """The words of the language that cannot be a name here."""
+    is_open: bool
+    """Whether the name may yet become a call or get an attribute: neither follows it."""
+    argument_names: frozenset[str] = frozenset()
+    """The names by which an argument can be passed here, as in `f(name=…)`; empty where no argument starts."""
+    module: ModuleName | None = None
+    """The module that is named here, if one is."""
+
+
+def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
+    """What a model reads at a cursor, and which names are possible there.
+
+    Lines and columns count from 1, columns in characters; the cursor is before that character. The text may be
+    unfinished and broken before and after the cursor. The text after the cursor only determines the shape of the tree;
+    remove it to be sure that it has no influence. Raises UsageError for a position outside the text, and ParseError
+    where no name can be: in a string, a comment or a number, or directly after an operand.
+
+    >>> from rarename.syntax import PYTHON
+    >>> cursor = at_cursor("def area(width, height):\\n    return width * he", PYTHON, 2, 22)
+    >>> cursor.next_type, cursor.word, cursor.traversal.types[-2:], cursor.traversal.values[-1]
+    ('NameLoad', 'he', ['BinOpMult', 'NameLoad'], 'width')
+    >>> "height" in cursor.in_scope
+    True
+    """
+    support = language.cursor
+    if support is None:
+        raise UsageError(
+            f"no names can be completed in {language.name}: it has no syntax trees; choose another language"
+        )
+    split, word = _split(_normalized(text, language), support.name_char, line, column)
+    if word[:1].isdigit():
+        raise split.error("the cursor is in a number")
+    lexer = support.lexer(split.before)
+    if lexer.enclosing:
+        raise split.error(f"the cursor is in {lexer.enclosing}")
+    if lexer.is_after_operand:
+        raise split.error("an operator or a separator must come first")
+    source = _completed(split, lexer, language, support)
+    tree = source.traversal
+    roles = language.roles(tree)
+    node = _dummy_node(tree, split, support)
+    role = roles[node]
+    if role not in IDENTIFIER_ROLES:
+        raise split.error("the cursor is in a string")
+    visible = support.visible_names(source, roles, node)
+    keywords = support.keywords(source, role, node)
+    if role == Role.READ and visible.is_known and not source.parses_with_suffix:
+        left_out = _names_in(split.before, support) - _names_in(source.text, support) - keywords
+        visible = replace(visible, bound=visible.bound | left_out)
+    is_argument = role == Role.KEYWORD or (role == Role.READ and lexer.starts_argument)
+    return Cursor(
+        traversal=Traversal(tree.types[:node], tree.values[:node], tree.parents[:node]),
+        roles=roles[:node],
+        next_type=tree.types[node],
+        parent=tree.parents[node],
+        role=role,
+        word=word,
+        in_scope=visible.bound | visible.builtins,
+        bound_names=visible.bound,
+        is_scope_known=visible.is_known,
+        unused_targets=visible.unused_targets,
+        same_role_names=frozenset() if visible.is_known else _same_role_names(tree, roles, node),
+        keywords=keywords,
+        is_open=not _IS_CLOSED.match(split.after),
+        argument_names=support.argument_names(tree, roles, node) if is_argument else frozenset(),
+        module=support.module_at(tree, node, split),
+    )
+
+
+def num_attempts(length: int, most: int) -> int:
+    """How many ways to end a statement of some length are tried: at least two, fewer if it is long.
+
+    >>> [num_attempts(length, most=16) for length in (100, 50_000, 5_000_000)]
+    [16, 4, 2]
+    """
+    return max(2, min(most, _MAX_PARSED_CHARS // max(length, 1)))
+
+
+def _normalized(text: str, language: Language) -> str:
+    """The text without a byte order mark, with `\\n` after each line and `?` for what UTF-8 cannot hold."""
+    text = re.sub(language.line_break.decode(), "\n", text.removeprefix("\ufeff"))
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _split(text: str, name_char: str, line: int, column: int) -> tuple[SplitSource, str]:
+    """The text split at the cursor, and the word left of the cursor."""
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        raise UsageError(f"no line {line}: the text has {len(lines)} line{'s' * (len(lines) > 1)}")
+    start = sum(len(each) + 1 for each in lines[: line - 1])
+    num_columns = len(lines[line - 1].rstrip("\r")) + 1
+    if not 1 <= column <= num_columns:
+        raise UsageError(f"no column {column}: line {line} has columns 1 to {num_columns}")
+    cursor = start + column - 1
+    first = cursor
+    while first > start and re.match(name_char, text[first - 1]):
+        first -= 1
+    last = re.compile(f"{name_char}*").match(text, cursor)
+    assert last is not None
+    word = text[first:cursor]
+    return SplitSource(text[:first], text[last.end() :], _unused_name(text, word), line), word
+
+
+def _unused_name(text: str, word: str) -> str:
+    """A name that is not in the text, capitalized if the word is: in JSX this makes a difference."""
+    name = "Cursor_" if word[:1].isupper() else "cursor_"
+    while name in text:
+        name += "_"
+    return name
+
+
+def _completed(split: SplitSource, lexer: Any, language: Language, support: CursorSupport) -> CompletedSource:
+    """A text that parses; in the worst case the dummy name alone."""
+    if split.after.strip():
+        call = CALL if lexer.is_bare_name and support.statement_end.match(split.after) else ""
+        text = f"{split.before}{split.dummy}{call}{split.after}"
+        try:
+            return CompletedSource(text, language.parse(text, False), language, parses_with_suffix=True)
+        except ParseError:
+            pass
+    text, traversal = support.complete_prefix(lexer, split.dummy, language)
+    later = support.later_bindings(split.after, language)
+    return CompletedSource(text, traversal, language, parses_with_suffix=False, later=later)
+
+
+def _dummy_node(traversal: Traversal, split: SplitSource, support: CursorSupport) -> int:
+    """The node that holds the dummy name; it may be a part of the value, as in `import a.‸`."""
+    values = traversal.values
+    if split.dummy in values:
+        return values.index(split.dummy)
+    for node, value in enumerate(values):
+        if value is not None and split.dummy in value and support.module_at(traversal, node, split):
+            return node
+    raise split.error("the tree does not keep the name at the cursor")
+
+
+def _names_in(text: str, support: CursorSupport) -> set[str]:
+    """The names in the code of a text, except attributes; keywords are among them."""
+    name = f"{support.name_char}+"
+    words = re.findall(rf"{support.non_code}|(?<!\.)\.[ \t]*{name}|({name})", text, re.DOTALL)
+    return {word for word in words if word and not word[0].isdigit()}
+
+
+def _same_role_names(tree: Traversal, roles: Sequence[Role], node: int) -> frozenset[str]:
+    similar = _SIMILAR_ROLES.get(roles[node], frozenset())
+    names = (name for name, role in zip(tree.values, roles, strict=True) if role in similar)
+    return frozenset(name for name in names if name and name != tree.values[node])

@@ -1,0 +1,45 @@
+"""The training loss of variable misuse."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseBatch
+from rarename.tasks.misuse.predict import MisuseOutput
+from rarename.tasks.task import Loss, min_logit
+
+MULTI_BUG_WEIGHT = 3.0
+"""Weight of the per-node loss of multi-bug examples against one repair: a function has several candidates."""
+
+
+def misuse_loss(output: MisuseOutput, batch: MisuseBatch) -> Loss:
+    """Location loss plus repair loss (paper, section 4.1).
+
+    Location: cross entropy over "no bug" and all candidates. Repair, for buggy examples: negative log of the total
+    probability of the nodes that hold the correct variable. Multi-bug examples (not in the paper) have no single
+    location; each candidate gets a binary cross entropy on its log-odds against "no bug" instead.
+    """
+    is_multi_bug = batch.location == MULTIPLE_BUGS  # (B,)
+    is_location = F.pad(batch.is_candidate, (1, 0), value=True)  # (B, 1 + L), with "no bug"
+    location_logits = output.location_logits.masked_fill(~is_location, min_logit(output.location_logits))
+    location = F.cross_entropy(location_logits[~is_multi_bug], batch.location[~is_multi_bug], reduction="sum")
+    is_classified = batch.is_candidate & is_multi_bug[:, None]  # (B, L)
+    log_odds = (location_logits[:, 1:] - location_logits[:, :1])[is_classified]
+    labels = batch.is_bug[is_classified].to(log_odds.dtype)
+    per_node = F.binary_cross_entropy_with_logits(log_odds, labels, reduction="sum")
+    rows, bugs = batch.is_bug.nonzero(as_tuple=True)  # (N,) each
+    log_probs = repair_logits(output, batch, rows, bugs).log_softmax(dim=-1)  # (N, L)
+    holds_original = batch.is_variable[rows] & (batch.name_ranks[rows] == batch.original_ranks[rows, bugs][:, None])
+    is_repair = torch.where(is_multi_bug[rows, None], holds_original, batch.is_repair[rows])
+    repair = -log_probs.masked_fill(~is_repair, min_logit(log_probs)).logsumexp(dim=-1).sum()
+    counts = torch.stack([(~is_multi_bug).sum(), is_classified.sum(), batch.is_bug.sum()])
+    return Loss(torch.stack([location, MULTI_BUG_WEIGHT * per_node, repair]), counts)
+
+
+def repair_logits(output: MisuseOutput, batch: MisuseBatch, rows: Tensor, locations: Tensor) -> Tensor:
+    """The logits of the possible repairs of nodes, (N, L). A conditional head cannot point at the wrong name itself."""
+    logits: Tensor = output.repair_at(rows, locations)
+    can_repair = batch.is_variable[rows]
+    if output.is_conditional:
+        can_repair = can_repair & (batch.name_ranks[rows] != batch.name_ranks[rows, locations][:, None])
+    return logits.masked_fill(~can_repair, min_logit(logits))

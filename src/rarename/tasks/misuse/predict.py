@@ -1,0 +1,96 @@
+"""From logits to predicted bugs, in numpy: the same for every backend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rarename.tasks.batch import Array
+from rarename.tasks.misuse.collate import MisuseBatch
+from rarename.tasks.misuse.functions import NestedFunctions
+
+
+@dataclass(frozen=True)
+class MisuseOutput:
+    """The unmasked logits of the model, as torch tensors or numpy arrays."""
+
+    location_logits: Array  # (B, 1 + L), "no bug" first
+    repair_logits: Array  # (B, L, L), given the location of the bug; (B, 1, L) if independent of it
+    is_conditional: bool = True
+
+    def repair_at(self, rows: Array, locations: Array) -> Array:
+        """The repair logits for some locations, (N, L)."""
+        return self.repair_logits[rows, locations if self.is_conditional else 0]
+
+
+@dataclass(frozen=True)
+class BugPredictions:
+    """The most probable bug of each function."""
+
+    row: NDArray[np.int64]  # (N,), the example that holds the function
+    location: NDArray[np.int64]  # (N,), -1 where no bug is possible
+    repair: NDArray[np.int64]  # (N,), a node that holds the suggested variable
+    confidence: NDArray[np.floating[Any]]  # (N,), P(location) · P(repair | location)
+
+    def best_per_example(self, num_examples: int) -> "BugPredictions":
+        """The prediction with the highest confidence for each example."""
+        best = np.zeros(num_examples, dtype=np.int64)
+        for index in np.argsort(self.confidence, kind="stable"):
+            best[self.row[index]] = index
+        return BugPredictions(**{name: column[best] for name, column in vars(self).items()})
+
+
+def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[NestedFunctions] = ()) -> BugPredictions:
+    """Predict the most probable bug of each example, however improbable it is.
+
+    With nested functions there is one prediction for each function. The nodes of other functions are left out of its
+    probabilities, since several functions may have bugs at once, and only variables visible at the location are
+    suggested.
+    """
+    rows, is_candidate = np.arange(len(batch)), batch.is_candidate
+    if nested:
+        owners = [(row, functions, owner) for row, functions in enumerate(nested) for owner in functions.functions]
+        rows = np.array([row for row, _, _ in owners])
+        is_own = np.zeros((len(owners), batch.types.shape[1]), dtype=bool)
+        for mask, (_, functions, owner) in zip(is_own, owners, strict=True):
+            mask[: len(functions)] = functions.owned_by(owner)
+        is_candidate = is_candidate[rows] & is_own
+    location_probs = masked_softmax(
+        output.location_logits[rows], np.pad(is_candidate, ((0, 0), (1, 0)), constant_values=True)
+    )[:, 1:]
+    is_candidate = is_candidate & batch.is_variable[rows]
+    location_probs = np.where(is_candidate, location_probs, -1.0)
+    location = location_probs.argmax(axis=1)
+    names = batch.name_ranks[rows]
+    is_other = batch.is_variable[rows] & (names != np.take_along_axis(names, location[:, None], axis=1))
+    if nested:
+        for mask, row, node in zip(is_other, rows.tolist(), location.tolist(), strict=True):
+            mask[: len(nested[row])] &= nested[row].visible_from(node)
+    repair_probs = masked_softmax(output.repair_at(rows, location), is_other)
+    repair, repair_prob = most_probable_variable(repair_probs, names, is_other)
+    is_possible = is_candidate.any(axis=1) & is_other.any(axis=1)
+    confidence = np.where(is_possible, location_probs.max(axis=1) * repair_prob, 0.0)
+    return BugPredictions(rows, np.where(is_possible, location, -1), repair, confidence)
+
+
+def most_probable_variable(
+    probs: NDArray[Any], names: NDArray[np.int64], is_variable: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """For each row a node of the variable whose nodes have the highest total probability, and that probability."""
+    distinct, columns = np.unique(names, return_inverse=True)
+    columns = columns.reshape(names.shape)
+    totals = np.zeros((len(names), len(distinct)), dtype=probs.dtype)
+    np.add.at(totals, (np.arange(len(names))[:, None], columns), np.where(is_variable, probs, 0))
+    per_node = np.where(is_variable, np.take_along_axis(totals, columns, axis=1), -1.0)
+    return per_node.argmax(axis=1), per_node.max(axis=1).clip(min=0)
+
+
+def masked_softmax(logits: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """Softmax over the last axis among what the mask keeps; all zero where it keeps nothing."""
+    masked = np.where(mask, logits, -np.inf)
+    highest = masked.max(axis=-1, keepdims=True)
+    exps = np.exp(masked - np.where(np.isfinite(highest), highest, 0))
+    probs: NDArray[Any] = exps / np.maximum(exps.sum(axis=-1, keepdims=True), np.finfo(exps.dtype).tiny)
+    return probs

@@ -1,0 +1,100 @@
+"""Progress without a terminal, and Ctrl-C."""
+
+import os
+import signal
+
+import pytest
+
+from rarename.cli import display
+from rarename.cli.display import Display, GracefulInterrupt
+
+RECORD = {
+    "examples": 1_200, "total_examples": 5_000, "loss": 1.23456, "seconds_left": 65.0,
+    "examples_per_second": 56.4, "nodes_per_second": 7_890.2,
+}  # fmt: skip
+SHOWN = "ordered: 1,200 of 5,000, loss 1.235, 56 examples/s, 7,890 nodes/s, 1 min 5 s left"
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
+
+
+def test_a_stage_is_shown_now_and_then(at_once, capsys):
+    with Display() as shown:
+        shown.start("parse", 2_000)
+        shown.advance(1_500)
+        shown.log("a.py is [not] text :smile:")
+    assert capsys.readouterr().err.splitlines() == [
+        "parse: 0 of 2,000",
+        "parse: 1,500 of 2,000",
+        "a.py is [not] text :smile:",
+    ]
+
+
+def test_short_work_shows_nothing(capsys):
+    with Display() as shown:
+        shown.start("parse", 2)
+        shown.advance(2)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_long_stage_ends_with_a_line(capsys, monkeypatch):
+    monkeypatch.setattr(display, "SHORT_STAGE_SECONDS", 0.0)
+    with Display() as shown:
+        shown.start("parse", 3)
+        shown.advance(2)
+        shown.start("count", 1)
+    assert capsys.readouterr().err == "parse: 2 of 3 in 0 s\ncount: 0 of 1 in 0 s\n"
+
+
+@pytest.mark.parametrize(("delay", "is_shown"), [(0.0, True), (60.0, False)])
+def test_a_terminal_gets_bars_after_a_delay(capsys, monkeypatch, delay, is_shown):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Display(delay) as shown:
+        shown.update("ordered [1]", 1_500, 2_000, "training")
+        shown.update("full", 1, 2)
+        shown.remove("full")
+    err = capsys.readouterr().err
+    assert ("ordered [1]" in err and "1,500 of 2,000, training" in err) == is_shown
+    assert "full" not in err.rpartition("ordered")[2]
+
+
+def test_a_log_record_of_a_training_is_shown_now_and_then(at_once, capsys):
+    with Display() as shown:
+        shown.log_record("ordered", RECORD)
+    assert capsys.readouterr().err == SHOWN + "\n"
+
+
+def test_validation_metrics_are_always_shown(capsys):
+    metrics = {"validation": {"loss": 0.5, "repair_accuracy": 0.5, "joint_accuracy": 0.25}}
+    with Display() as shown:
+        shown.log_record("ordered", RECORD)
+        shown.log_record("ordered", RECORD | metrics)
+    assert capsys.readouterr().err == f"{SHOWN}, joint 25.0, repair 50.0\n"
+
+
+def interrupt_twice(interrupt):
+    os.kill(os.getpid(), signal.SIGINT)
+    assert interrupt.is_requested and interrupt()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_first_interrupt_asks_to_stop_and_the_second_one_raises():
+    previous = signal.getsignal(signal.SIGINT)
+    with GracefulInterrupt() as interrupt:
+        assert not interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_twice(interrupt)
+    assert signal.getsignal(signal.SIGINT) is previous
+
+
+def test_repeated_interrupts_can_be_ignored():
+    with GracefulInterrupt(second_raises=False) as interrupt:
+        interrupt()
+        interrupt_twice(interrupt)
+
+
+def test_an_interrupt_raises_before_work_has_begun():
+    with GracefulInterrupt(), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
