@@ -1,4 +1,4 @@
-"""Result files: `results/EXPERIMENT/TRIAL.json` holds the metrics of one trained model and all settings to repeat it."""
+"""Result files: `results/EXPERIMENT/TRIAL.json` holds the metrics of one model and all settings to repeat it."""
 
 import dataclasses
 import json
@@ -33,13 +33,13 @@ class Result:
     code: dict[str, Any]
     """`version` of rarename, and `recipe`: a number that grows when equal settings begin to mean another training."""
     split: str
-    examples: int
+    examples: int = 0
     """Training examples seen."""
-    seconds: float
+    seconds: float = 0.0
     """Training time."""
-    metrics: dict[str, Any]
+    metrics: dict[str, Any] = field(default_factory=dict)
     """As `rarename evaluate` computes them."""
-    curve: list[dict[str, Any]]
+    curve: list[dict[str, Any]] = field(default_factory=list)
     """Metrics on the validation split during training."""
     eval_seconds: float = 0.0
     embeddings: dict[str, Any] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def read_result(path: Path) -> Result:
                 raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
         elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
             raise RunError(f"{path} has no {each.name}")
-    if not values["metrics"]:
+    if not values.get("metrics"):
         raise RunError(f"{path} has no metrics")
     if wrong := _not_finite(values):
         raise RunError(f"{path} has no finite number at {wrong}; the training diverged")
