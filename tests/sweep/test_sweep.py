@@ -479,6 +479,24 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
     wait_for(is_free)
 
 
+def test_a_sweep_runs_on_dask(place, finished):
+    distributed = pytest.importorskip("dask.distributed")
+    place.result_path("full-0").unlink()
+    sweep = place.sweep()
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            statuses = sweep.run(sweep.jobs, executor=client.get_executor())
+    assert statuses["full-0"].state == "done"
+    assert place.content("full-0") == finished.content("full-0")
+
+
+def test_embeddings_need_a_package_before_anything_is_trained(tmp_path, corpus_folder, monkeypatch):
+    (tmp_path / "tiny.toml").write_text(COMPLETION)
+    monkeypatch.setattr("rarename.runs.embeddings.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="embeddings need scikit-learn; install it with"):
+        Place(tmp_path, corpus_folder).sweep()
+
+
 # --- the command --------------------------------------------------------------------------------------------------
 
 
