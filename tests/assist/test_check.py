@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from rarename.assist import MAX_NODES_CHECKED, Checker, Files, Diagnostic, Skipped, load_model, packaged_model
+from rarename.assist import Checker, CheckModel, Diagnostic
+from rarename.assist.check import MAX_FUNCTION_NODES
 from rarename.assist.diagnostics import is_suppressed
-from rarename.corpus import Corpus
+from rarename.corpus.store import Corpus
+from rarename.discovery import Files, Skipped
 from rarename.errors import ParseError, RunError, UsageError
+from rarename.inference.model_folder import packaged_model
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
-from rarename.tasks.misuse.examples import FunctionDataset, EncodedFile, outermost_within
-from rarename.tasks.misuse.task import MisuseConfig
+from rarename.tasks.misuse.dataset import FunctionDataset
+from rarename.tasks.misuse.functions import EncodedFile, outermost_within
+from rarename.tasks.misuse.task import MisuseTask
 from rarename.tasks.rank_mapping import RankMapping
 from rarename.vocabulary import Special
 
@@ -28,17 +32,17 @@ AREA = """class Box:
 
 @pytest.fixture(scope="module")
 def model(python_run):
-    return load_model(python_run)
+    return CheckModel.load(python_run)
 
 
 @pytest.fixture(scope="module")
 def checker(model):
-    return Checker([model], min_confidence=0)
+    return Checker([model], threshold=0)
 
 
 @pytest.fixture(scope="module")
 def both(model, javascript_run):
-    return Checker([model, load_model(javascript_run)], min_confidence=0)
+    return Checker([model, CheckModel.load(javascript_run)], threshold=0)
 
 
 def check_files(checker, *paths, asked=None):
@@ -57,7 +61,9 @@ def same_partition(left, right):
 def test_a_text_gives_the_tensors_that_training_makes_of_it(model, projects, corpus_folder, split):
     corpus = Corpus(corpus_folder)
     files = list(corpus.split(split))
-    trained = FunctionDataset(corpus, split, RankMapping(None, corpus.ranking(*MisuseConfig.counted)), max_nodes=250)
+    trained = FunctionDataset(
+        corpus, split, RankMapping(None, corpus.ranking(*MisuseTask.vocabulary_roles)), max_nodes=250
+    )
     compared = 0
     for number, file in enumerate(files):
         text = PYTHON.decode((projects.parent / file.path).read_bytes())
@@ -136,13 +142,13 @@ def test_columns_count_characters(checker, source):
 
 def test_every_function_of_real_code_has_one_finding_at_most(checker, projects):
     report = check_files(checker, projects / "json", projects / "tomllib")
-    assert report.findings
-    assert len(report.findings) <= report.num_functions
+    assert report.diagnostics
+    assert len(report.diagnostics) <= report.num_functions
     assert report.skipped == []
     paths = [str(path) for name in ("json", "tomllib") for path in sorted((projects / name).rglob("*.py"))]
-    order = [(paths.index(finding.path), finding.line, finding.column) for finding in report.findings]
+    order = [(paths.index(finding.path), finding.line, finding.column) for finding in report.diagnostics]
     assert order == sorted(order)
-    for finding in report.findings:
+    for finding in report.diagnostics:
         line = Path(finding.path).read_text(encoding="utf-8").splitlines()[finding.line - 1]
         assert line[finding.column - 1 : finding.end_column - 1] == finding.name
 
@@ -150,19 +156,19 @@ def test_every_function_of_real_code_has_one_finding_at_most(checker, projects):
 def test_nothing_to_confuse_is_nothing_to_find(checker, tmp_path):
     (tmp_path / "m.py").write_text("def f():\n    return 1\n\ndef g(a):\n    return a\n\nx = y\n")
     report = check_files(checker, tmp_path)
-    assert (report.findings, report.num_functions, report.num_files, report.skipped) == ([], 2, 1, [])
+    assert (report.diagnostics, report.num_functions, report.num_files, report.skipped) == ([], 2, 1, [])
     assert report.exit_code == 0
 
 
 def test_what_is_below_the_least_confidence_is_not_shown(model):
-    [finding] = Checker([model], min_confidence=0).check(AREA, "python")
-    assert Checker([model], min_confidence=finding.confidence).check(AREA, "python") == [finding]
-    assert Checker([model], min_confidence=min(1.0, finding.confidence + 1e-6)).check(AREA, "python") == []
+    [finding] = Checker([model], threshold=0).check(AREA, "python")
+    assert Checker([model], threshold=finding.confidence).check(AREA, "python") == [finding]
+    assert Checker([model], threshold=min(1.0, finding.confidence + 1e-6)).check(AREA, "python") == []
 
 
 def test_the_least_confidence_is_a_probability(model):
     with pytest.raises(UsageError, match=r"the least confidence is 1\.5; expected a number from 0 to 1"):
-        Checker([model], min_confidence=1.5)
+        Checker([model], threshold=1.5)
 
 
 def test_javascript(both):
@@ -257,7 +263,7 @@ def test_what_is_silenced_is_counted(checker, tmp_path):
     lines = "".join(f"{line}  # noqa\n" for line in AREA.splitlines())
     (tmp_path / "m.py").write_text(lines, encoding="utf-8")
     report = check_files(checker, tmp_path)
-    assert (report.findings, report.num_suppressed, report.exit_code) == ([], 1, 0)
+    assert (report.diagnostics, report.num_suppressed, report.exit_code) == ([], 1, 0)
 
 
 # --- functions in functions -------------------------------------------------------------------------------
@@ -278,9 +284,9 @@ def outer(width, height):
 
 def test_each_function_has_its_own_most_suspicious_place(tmp_path):
     (tmp_path / "m.py").write_text(NESTED)
-    report = check_files(Checker.load(min_confidence=0), tmp_path)
+    report = check_files(Checker.load(threshold=0), tmp_path)
     assert report.num_functions == 3
-    found = {finding.function: finding for finding in report.findings}
+    found = {finding.function: finding for finding in report.diagnostics}
     assert sorted(found) == ["outer", "outer.area", "outer.load"]
     assert found["outer"].line == 9
     assert (found["outer.area"].line, found["outer.area"].suggestion) == (3, "right")
@@ -292,10 +298,10 @@ def test_each_function_has_its_own_most_suspicious_place(tmp_path):
 
 def test_a_function_that_is_too_long_is_taken_apart(checker, tmp_path):
     inner = "    def inner(a, b):\n        return a + b\n"
-    source = "def outer(a, b):\n" + inner + "    a = b\n" * MAX_NODES_CHECKED + "\ndef after(a, b):\n    return a\n"
+    source = "def outer(a, b):\n" + inner + "    a = b\n" * MAX_FUNCTION_NODES + "\ndef after(a, b):\n    return a\n"
     (tmp_path / "m.py").write_text(source)
     report = check_files(checker, tmp_path)
-    assert [finding.function for finding in report.findings] == ["outer.inner", "after"]
+    assert [finding.function for finding in report.diagnostics] == ["outer.inner", "after"]
     assert report.num_functions == 2
     assert report.skipped == [Skipped(str(tmp_path / "m.py"), 1, "function over 2,000 nodes", "outer")]
     assert report.exit_code == 1
@@ -303,7 +309,7 @@ def test_a_function_that_is_too_long_is_taken_apart(checker, tmp_path):
 
 def test_a_function_of_the_longest_length_is_checked(checker):
     source = "def f(a, b):\n" + "    a = b\n" * 600
-    assert len(parse(source, PYTHON)) in range(MAX_NODES_CHECKED - 500, MAX_NODES_CHECKED)
+    assert len(parse(source, PYTHON)) in range(MAX_FUNCTION_NODES - 500, MAX_FUNCTION_NODES)
     assert len(checker.check(source, "python")) == 1
 
 
@@ -338,7 +344,7 @@ def bad(tmp_path):
 
 def test_bad_files_are_named_and_the_rest_goes_on(both, bad):
     report = check_files(both, bad)
-    assert [finding.path for finding in report.findings] == [str(bad / "good.py"), str(bad / "latin.py")]
+    assert [finding.path for finding in report.diagnostics] == [str(bad / "good.py"), str(bad / "latin.py")]
     assert report.num_files == 3
     told = {entry.path.removeprefix(f"{bad}/"): entry for entry in report.skipped}
     assert sorted(told) == sorted(BAD)
@@ -361,7 +367,7 @@ def test_links_are_not_followed_and_loops_do_no_harm(checker, tmp_path):
     (tmp_path / "self.py").symlink_to("self.py")
     (tmp_path / "other.py").symlink_to(tmp_path / "a" / "m.py")
     report = check_files(checker, tmp_path)
-    assert [finding.path for finding in report.findings] == [str(tmp_path / "a" / "m.py")]
+    assert [finding.path for finding in report.diagnostics] == [str(tmp_path / "a" / "m.py")]
     assert [entry.path for entry in report.skipped] == [
         str(tmp_path / "a" / "loop"), str(tmp_path / "other.py"), str(tmp_path / "self.py")
     ]  # fmt: skip
@@ -372,13 +378,13 @@ def test_a_link_that_is_named_is_followed(checker, tmp_path):
     (tmp_path / "m.py").write_text(AREA, encoding="utf-8")
     (tmp_path / "link.py").symlink_to("m.py")
     report = check_files(checker, tmp_path / "link.py")
-    assert [finding.path for finding in report.findings] == [str(tmp_path / "link.py")]
+    assert [finding.path for finding in report.diagnostics] == [str(tmp_path / "link.py")]
 
 
 def test_a_file_is_checked_once(checker, tmp_path):
     (tmp_path / "m.py").write_text(AREA, encoding="utf-8")
     report = check_files(checker, tmp_path, tmp_path / "m.py", tmp_path)
-    assert (len(report.findings), report.num_files) == (1, 1)
+    assert (len(report.diagnostics), report.num_files) == (1, 1)
 
 
 def test_folders_that_nobody_wrote_are_left_out(checker, tmp_path):
@@ -463,8 +469,8 @@ def test_scripts_of_both_languages_side_by_side(both, tmp_path):
 
 def test_a_script_without_ending_is_of_the_language_that_is_asked_for(both, tmp_path):
     (tmp_path / "script").write_text(AREA, encoding="utf-8")
-    assert len(check_files(both, tmp_path / "script", asked=PYTHON).findings) == 1
-    assert len(check_files(both, tmp_path / "script").findings) == 0
+    assert len(check_files(both, tmp_path / "script", asked=PYTHON).diagnostics) == 1
+    assert len(check_files(both, tmp_path / "script").diagnostics) == 0
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -489,9 +495,9 @@ def test_odd_names_are_printed_safely(checker, tmp_path):
     with open(os.fsencode(tmp_path) + b"/\xff.py", "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(AREA)
     expected = [f"{tmp_path}/%FF.py", f"{tmp_path}/new%0Aline.py"]
-    assert [finding.path for finding in check_files(checker, tmp_path).findings] == expected
+    assert [finding.path for finding in check_files(checker, tmp_path).diagnostics] == expected
     named = check_files(checker, tmp_path / "new\nline.py", os.fsdecode(os.fsencode(tmp_path) + b"/\xff.py"))
-    assert [finding.path for finding in named.findings] == expected[::-1]
+    assert [finding.path for finding in named.diagnostics] == expected[::-1]
 
 
 def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
@@ -499,7 +505,7 @@ def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
     (tmp_path / "src" / "m.py").write_text(AREA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for named in (".", "src", "./src/", "src/m.py"):
-        assert [finding.path for finding in check_files(checker, named).findings] == ["src/m.py"]
+        assert [finding.path for finding in check_files(checker, named).diagnostics] == ["src/m.py"]
 
 
 def test_many_files_are_looked_at_in_pools(checker, tmp_path, monkeypatch):
@@ -508,8 +514,8 @@ def test_many_files_are_looked_at_in_pools(checker, tmp_path, monkeypatch):
     whole = check_files(checker, tmp_path)
     monkeypatch.setattr("rarename.assist.check.POOL_NODES", 40)
     parts = check_files(checker, tmp_path)
-    assert [finding.function for finding in parts.findings] == [f"Box{number}.area" for number in range(9)]
-    assert [finding.path for finding in parts.findings] == [finding.path for finding in whole.findings]
+    assert [finding.function for finding in parts.diagnostics] == [f"Box{number}.area" for number in range(9)]
+    assert [finding.path for finding in parts.diagnostics] == [finding.path for finding in whole.diagnostics]
 
 
 # --- models -----------------------------------------------------------------------------------------------
@@ -517,7 +523,7 @@ def test_many_files_are_looked_at_in_pools(checker, tmp_path, monkeypatch):
 
 def test_a_model_knows_its_language(model, javascript_run):
     assert model.language is PYTHON
-    assert load_model(javascript_run).language is JAVASCRIPT
+    assert CheckModel.load(javascript_run).language is JAVASCRIPT
 
 
 def test_a_model_is_for_its_own_language(checker):
@@ -540,7 +546,7 @@ def test_a_model_that_the_package_does_not_have():
 def test_the_models_of_the_package_are_read_when_needed(python_run, monkeypatch):
     asked = []
     monkeypatch.setattr("rarename.assist.check.packaged_model", lambda language: asked.append(language) or python_run)
-    checker = Checker.load(min_confidence=0)
+    checker = Checker.load(threshold=0)
     assert asked == []
     assert len(checker.check(AREA, "python")) == 1
     checker.check(AREA, "python")
@@ -555,10 +561,10 @@ def test_a_model_says_from_when_on_it_is_to_be_believed(python_run, tmp_path, co
     shutil.copytree(python_run, tmp_path / "run")
     if content is not None:
         (tmp_path / "run" / "check.toml").write_text(content)
-    loaded = load_model(tmp_path / "run")
+    loaded = CheckModel.load(tmp_path / "run")
     assert loaded.min_confidence == expected
     assert Checker([loaded]).min_confidence(PYTHON) == expected
-    assert Checker([loaded], min_confidence=0.2).min_confidence(PYTHON) == 0.2
+    assert Checker([loaded], threshold=0.2).min_confidence(PYTHON) == 0.2
 
 
 @pytest.mark.parametrize(
@@ -574,7 +580,7 @@ def test_a_wrong_setting_is_an_error(python_run, tmp_path, content, message):
     shutil.copytree(python_run, tmp_path / "run")
     (tmp_path / "run" / "check.toml").write_text(content)
     with pytest.raises(RunError, match=message):
-        load_model(tmp_path / "run")
+        CheckModel.load(tmp_path / "run")
 
 
 def test_a_folder_that_is_no_run(tmp_path):

@@ -8,9 +8,10 @@ from urllib.parse import unquote
 import pytest
 
 from rarename._version import __version__
-from rarename.assist import Diagnostic, CheckResult, Skipped
+from rarename.assist import CheckResult, Diagnostic
 from rarename.assist.formats import FORMATS, as_github, as_json, as_sarif, as_text, describe_skipped, summary
 from rarename.cli import check as command
+from rarename.discovery import Skipped
 
 FINDING = Diagnostic(
     path="src/loader.py",
@@ -23,7 +24,7 @@ FINDING = Diagnostic(
     suggestion="line",
     confidence=0.94321,
     source="        total += measure(sample) for line in buffer",
-    replacement="line",
+    fix="line",
 )
 SKIPS = [Skipped("src/old.py", 3, "Python 2 only", "Missing parentheses"), Skipped("src/link.py", None, "link")]
 
@@ -215,7 +216,7 @@ def test_sarif_of_nothing():
 
 
 def test_no_fix_where_one_edit_cannot_mend_it():
-    log = json.loads(as_sarif(report(replace(FINDING, replacement=None))))
+    log = json.loads(as_sarif(report(replace(FINDING, fix=None))))
     check_sarif(log)
     assert "fixes" not in log["runs"][0]["results"][0]
 

@@ -3,9 +3,9 @@
 import tomllib
 
 import pytest
+from rarename.assist.files import CHECKED
 
 from rarename.assist import Checker, Completer, load_model, packaged_model
-from rarename.assist.files import CHECKED
 
 MEGABYTE = 1_000_000
 
