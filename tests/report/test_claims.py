@@ -204,7 +204,7 @@ def test_without_a_known_seed_variance_nothing_is_shown(results, changes):
         results.add_seeds(**changes, experiment="another")
     (verdict,) = verdicts(results, ANONYMIZATION)
     assert verdict.outcome == "undecided"
-    assert verdict.it_takes == "scores by project, and a cell with two seeds"
+    assert verdict.it_takes == "scores by project, and a trial with two seeds"
 
 
 @pytest.mark.parametrize(("std", "expected"), [(0.001, "holds"), (0.03, "undecided")])

@@ -360,6 +360,32 @@ def test_workers_stop_when_the_stop_file_appears(place):
     assert run_trial(job) == TrialStatus("stopped")
 
 
+def test_progress_is_shown_once_for_each_record(place, monkeypatch):
+    place.result_path("full-0").unlink()
+    monkeypatch.setattr(sweeps, "run_trial", lambda job: time.sleep(1.2) or TrialStatus("done"))
+    sweep, shown = place.sweep(), []
+    with ThreadPoolExecutor(1) as executor:
+        sweep.run(
+            sweep.jobs, executor=executor, on_progress=lambda name, record: shown.append((name, record["examples"]))
+        )
+    assert shown == [("full-0", read_result(place.result_path("ordered-40-0")).examples)]
+
+
+def test_workers_stop_after_an_error_of_the_sweep(place, monkeypatch):
+    """Such as the KeyboardInterrupt of a second Ctrl-C."""
+    (place.folder / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 4000"))
+    monkeypatch.setattr(sweeps, "_process_pool", ThreadPoolExecutor)
+
+    def interrupt(name, record):
+        raise KeyboardInterrupt
+
+    sweep = place.sweep()
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(sweep.jobs[:1], on_progress=interrupt)
+    assert (sweep.jobs[0].run_folder / "trainer_state.safetensors").exists()
+    assert not sweep.stop_file.exists()
+
+
 def test_a_failing_trial_is_tried_twice_and_the_others_continue(place, capfd, monkeypatch):
     (place.folder / "tiny.toml").write_text(
         MISUSE.replace("vocabulary_size = 40", "vocabulary_size = [40, 10_000_000]")
@@ -483,9 +509,9 @@ def test_a_sweep_runs_on_dask(place, finished):
     distributed = pytest.importorskip("dask.distributed")
     place.result_path("full-0").unlink()
     sweep = place.sweep()
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            statuses = sweep.run(sweep.jobs, executor=client.get_executor())
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        statuses = sweep.run(sweep.jobs, executor=client.get_executor())
     assert statuses["full-0"].state == "done"
     assert place.content("full-0") == finished.content("full-0")
 

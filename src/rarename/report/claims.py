@@ -72,7 +72,7 @@ class Claim:
         compared = tuple(compare_cells(group, *pair, self.metric or group.metric) for pair in pairs)
         tests = [each.test for each in compared if each.test]
         if len(tests) < len(compared):
-            return Verdict(group, UNDECIDED, compared, it_takes="scores by project, and a cell with two seeds")
+            return Verdict(group, UNDECIDED, compared, it_takes="scores by project, and a trial with two seeds")
         judged = self.judge(tests)
         compared = tuple(each._replace(outcome=outcome) for each, (outcome, _) in zip(compared, judged, strict=True))
         outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in dict(judged))

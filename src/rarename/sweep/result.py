@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin
@@ -64,8 +63,12 @@ def number_at(table: Any, *path: str) -> float | None:
 
 def read_result(path: Path) -> Result:
     """Read a result file. Whatever is wrong with it is a `RunError`."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no score; the training diverged")
+
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -83,8 +86,6 @@ def read_result(path: Path) -> Result:
             raise RunError(f"{path} has no {each.name}")
     if not values.get("metrics"):
         raise RunError(f"{path} has no metrics")
-    if wrong := _not_finite(values):
-        raise RunError(f"{path} has no finite number at {wrong}; the training diverged")
     return Result(**values)
 
 
@@ -94,11 +95,3 @@ def write_result(path: Path, result: Result) -> None:
     lines = [f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def _not_finite(tree: Any, path: str = "") -> str:
-    """The path of the first number that is infinite or not a number."""
-    if isinstance(tree, dict | list):
-        pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
-        return next((wrong for key, value in pairs if (wrong := _not_finite(value, f"{path}.{key}".strip(".")))), "")
-    return path if isinstance(tree, float) and not math.isfinite(tree) else ""

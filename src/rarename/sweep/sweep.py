@@ -137,37 +137,43 @@ class Sweep:
         queue = [job for job in jobs if statuses[job.name].state != "done"]
         running: dict[Future[TrialStatus], Job] = {}
         failed: set[str] = set()
+        shown: dict[str, Mapping[str, Any]] = {}
+        self.stop_file.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            self.stop_file.parent.mkdir(parents=True, exist_ok=True)
-            pool = executor or stack.enter_context(_process_pool(num_jobs))
             stack.callback(self.stop_file.unlink, missing_ok=True)
-            while queue or running:
-                if should_stop() or time.monotonic() >= deadline:
-                    self.stop_file.touch()
-                    statuses |= {job.name: TrialStatus("stopped") for job in queue}
-                    queue = []
-                while queue and len(running) < num_jobs:
-                    job = queue.pop(0)
-                    running[pool.submit(run_trial, job)] = job
-                for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
-                    job = running.pop(future)
-                    try:
-                        status = future.result()
-                    except BrokenExecutor as error:  # a process was killed, and the pool with it
-                        status = TrialStatus("failed", f"its process was killed: {error}")
-                        pool = executor or stack.enter_context(_process_pool(num_jobs))
-                    if status.state == "busy":
-                        time.sleep(POLL_SECONDS)
-                        queue.append(job)
-                    elif status.state == "failed" and job.name not in failed:
-                        failed.add(job.name)  # once more: memory may have been short
-                        queue.append(job)
-                    if status != statuses[job.name]:
-                        on_status(job.name, status)
-                    statuses[job.name] = status
-                for job in running.values():
-                    if record := read_progress(job.run_folder):
-                        on_progress(job.name, record)
+            pool = executor or stack.enter_context(_process_pool(num_jobs))
+            try:
+                while queue or running:
+                    if should_stop() or time.monotonic() >= deadline:
+                        self.stop_file.touch()
+                        statuses |= {job.name: TrialStatus("stopped") for job in queue}
+                        queue = []
+                    while queue and len(running) < num_jobs:
+                        job = queue.pop(0)
+                        running[pool.submit(run_trial, job)] = job
+                    for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
+                        job = running.pop(future)
+                        try:
+                            status = future.result()
+                        except BrokenExecutor as error:  # a process was killed, and the pool with it
+                            status = TrialStatus("failed", f"its process was killed: {error}")
+                            pool = executor or stack.enter_context(_process_pool(num_jobs))
+                        if status.state == "busy":
+                            time.sleep(POLL_SECONDS)
+                            queue.append(job)
+                        elif status.state == "failed" and job.name not in failed:
+                            failed.add(job.name)  # once more: memory may have been short
+                            queue.append(job)
+                        if status != statuses[job.name]:
+                            on_status(job.name, status)
+                        statuses[job.name] = status
+                    for job in running.values():
+                        record = read_progress(job.run_folder)
+                        if record and record != shown.get(job.name):
+                            on_progress(job.name, record)
+                            shown[job.name] = record
+            finally:
+                self.stop_file.touch()  # after an error, too: workers save and stop before their pool is closed
         return statuses
 
 
