@@ -3,6 +3,7 @@
 import pytest
 
 from rarename.report.groups import MRR_TYPES, Cell, Series, group_results
+from rarename.report.tables import readme_table
 from rarename.sweep.result import read_result
 
 
@@ -25,12 +26,25 @@ def test_seeds_of_a_cell_are_averaged(results):
 @pytest.mark.parametrize(
     "changes",
     [{"language": "javascript"}, {"task": "completion"}, {"preset": "tiny"}, {"code": {"recipe": 2}},
-     {"corpus": {"digest": "6"}}, {"split": "validation"}],
+     {"corpus": {"name": "npm", "digest": "6"}}, {"split": "validation"}],
 )  # fmt: skip
 def test_results_that_cannot_be_compared_are_in_different_groups(results, changes):
     results.add("ordered", 100, 0.3)
     results.add("standard", 100, 0.2, experiment="another", **changes)
     assert [len(group.results) for group in groups(results)] == [1, 1]
+
+
+def test_groups_of_two_scales_have_titles_of_their_own(results):
+    results.add("ordered", 100, 0.3)
+    results.add("ordered", 100, 0.6, experiment="large", preset="paper", corpus={"name": "py150", "digest": "7"})
+    results.add("ordered", 100, 0.4, language="javascript")
+    titles = [
+        "Variable misuse, Python (py150, paper)",
+        "Variable misuse, Python (pypi, small)",
+        "Variable misuse, JavaScript",
+    ]
+    assert [group.title for group in groups(results)] == titles
+    assert readme_table(groups(results), "misuse").count("Python") == 1
 
 
 def test_experiments_are_one_group_and_a_model_counts_once(results):
@@ -109,7 +123,8 @@ def test_own_seeds_come_before_those_of_related_groups(results):
         assert variance.degrees_of_freedom == 3
         assert variance.std == pytest.approx(((2 * 0.07 + 0.005) / 3) ** 0.5)
     results.add("ordered", 100, 0.3, seed=1, language="javascript")
-    assert groups(results)[1].seed_variance(python.metric).degrees_of_freedom == 1
+    degrees = [group.seed_variance(group.metric).degrees_of_freedom for group in groups(results)]
+    assert degrees == [3, 1]
 
 
 def test_cells_are_compared_project_by_project_with_the_metric_asked_for(results):
@@ -121,3 +136,12 @@ def test_cells_are_compared_project_by_project_with_the_metric_asked_for(results
     for metric in (group.metric, MRR_TYPES):
         found = group.compare(*cells, metric)
         assert (found.mean, found.num_projects) == (pytest.approx(0.1), 8)
+
+
+def test_projects_without_examples_do_not_count(results):
+    results.add_seeds()
+    projects = {name: {"joint_accuracy": 0.3, "num_buggy": 0 if name == "a" else 10} for name in "abcd"}
+    for strategy in ("ordered", "standard"):
+        results.add(strategy, 100, 0.3, metrics={"joint_accuracy": 0.3, "by_project": projects})
+    (group,) = groups(results)
+    assert group.compare(Cell(Series("ordered"), 100), Cell(Series("standard"), 100), group.metric).num_projects == 3

@@ -39,4 +39,3 @@ def test_placeholders_accuracies_and_cosines():
     assert paper_group("completion", "javascript").placeholders[Cell(Series("randomized"), 10_000)] == 0.6898
     assert paper_group("completion", "python").best_accuracy["standard + pointer"] == pytest.approx(0.5888)
     assert paper()["embeddings"] == {"within_vocabulary": 0.09, "within_placeholders": 0.05, "between": -0.06}
-    assert "arXiv:2010.12663" in paper()["citation"]

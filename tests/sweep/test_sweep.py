@@ -191,6 +191,8 @@ def test_run_folders_are_named_by_their_config(finished, tmp_path):
     (tmp_path / "tiny.toml").write_text(MISUSE.replace("d_ff = 16", "d_ff = 32"))
     others = [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs]
     assert set(names).isdisjoint(others)
+    (tmp_path / "tiny.toml").write_text(MISUSE.replace("corpora/ten", "elsewhere/other-name"))
+    assert [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs] == names
 
 
 def test_what_is_done_is_not_done_again(place):

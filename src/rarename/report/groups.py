@@ -69,10 +69,7 @@ class ResultGroup:
     """A result for each seed, by vocabulary size and series."""
     related: list["ResultGroup"] = field(repr=False)
     """Groups of the same task, preset and recipe. If no cell has two seeds, theirs give the seed variance."""
-
-    @property
-    def title(self) -> str:
-        return f"{TITLES.get(self.task, self.task)}, {TITLES.get(self.language, self.language)}"
+    title: str
 
     @property
     def metric(self) -> Metric:
@@ -144,7 +141,10 @@ def group_results(results: Iterable[Result]) -> list[ResultGroup]:
         members[kind, each.language, each.corpus.get("digest"), each.split].append(each)
     groups: dict[tuple[Any, ...], list[ResultGroup]] = defaultdict(list)
     for (kind, language, *_), alike in members.items():
-        groups[kind].append(ResultGroup(kind[0], language, _cells(alike), groups[kind]))
+        title = f"{TITLES.get(kind[0], kind[0])}, {TITLES.get(language, language)}"
+        if sum((other[0][0], other[1]) == (kind[0], language) for other in members) > 1:
+            title += f" ({alike[0].corpus['name']}, {alike[0].preset})"
+        groups[kind].append(ResultGroup(kind[0], language, _cells(alike), groups[kind], title))
     found = [group for related in groups.values() for group in related]
     return sorted(found, key=lambda group: (group.task != "misuse", group.language != "python", -len(group.results)))
 

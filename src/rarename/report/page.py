@@ -66,7 +66,6 @@ def page(report: Report, figures: Sequence[str]) -> str:
     completion = [group for group in report.groups if group.task == "completion"]
     unreadable = "".join(f"- {each}\n" for each in report.unreadable)
     return (files("rarename") / "data" / "results.md").read_text(encoding="utf-8").format(
-        citation=paper()["citation"],
         short=_in_short(report),
         headline=images.pop("headline", ""),
         verdicts=_verdict_table(report),

@@ -67,8 +67,8 @@ def scale_table(groups: Sequence[ResultGroup]) -> str:
 
 
 def readme_table(groups: Sequence[ResultGroup], task: str) -> str:
-    """The scores of a task by language, vocabulary size and strategy."""
-    groups = [group for group in groups if group.task == task]
+    """The scores of a task by language, vocabulary size and strategy, from the first group of each language."""
+    groups = list({group.language: group for group in reversed(groups) if group.task == task}.values())[::-1]
     shown = [series for series in README_SERIES if any(series in group.series for group in groups)]
     rows = []
     for group in groups:
