@@ -246,6 +246,11 @@ def test_embeddings_are_part_of_the_result_if_the_file_asks_for_them(tmp_path, c
         "within_placeholders", "within_vocabulary", "between",
     }  # fmt: skip
     assert len(read_result(place.result_path("standard-pointer-40-0")).embeddings["points"]) == 40 + 50
+    shutil.copytree(tmp_path / "results" / "tiny", tmp_path / "results" / "before")
+    content = json.loads(place.result_path("standard-pointer-40-0", "before").read_text())
+    place.result_path("standard-pointer-40-0", "before").write_text(json.dumps(content | {"embeddings": {}}))
+    (tmp_path / "other.toml").write_text(COMPLETION)
+    assert place.run(name="other")[1] == []  # `tiny` has the embeddings, `before` has not
 
 
 # --- damage -------------------------------------------------------------------------------------------------------
@@ -490,6 +495,7 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
         errors = sweep.communicate()[1]
     assert sweep.returncode == 130, errors
     assert errors.endswith("; the same command continues\n")
+    assert "process was killed" not in errors
     examples = json.loads(progress.read_text())["examples"]
     assert (job.run_folder / "trainer_state.safetensors").exists()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as sweep:
@@ -554,19 +560,20 @@ def test_the_command_says_what_failed(place, in_this_thread, capfd):
 
 def test_the_list_says_how_far_each_trial_is(place, never_trained, capfd):
     place.result_path("standard-40-0").unlink()
-    shutil.rmtree(place.run_folder("standard-40-0"))
+    progress = place.run_folder("standard-40-0") / "progress.json"
+    progress.write_text(json.dumps(json.loads(progress.read_text()) | {"examples": 400, "total_examples": 1000}))
     edited(settings={"seed": 5})(place.result_path("full-0"))
     assert main(place.words("--list")) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
     assert re.fullmatch(r"ordered-40-0   done, joint \d+\.\d", lines[0])
-    assert lines[1:3] == ["standard-40-0  missing", "full-0         stale: seed (5, not 0)"]
+    assert lines[1:3] == ["standard-40-0  started: 40 %", "full-0         stale: seed (5, not 0)"]
     assert re.fullmatch(r"rarename sweep: 1 of 3 trials done, about \d+ s left\n", err)
     assert main(place.words("--list", "--output-format", "json", "--filter", "f*", "--filter", "standard-40-0")) == 0
     listed = json.loads(capfd.readouterr().out)
     assert (listed["experiment"], listed["reproduces"]) == ("tiny", "nothing")
     assert [(each["trial"], each["state"]) for each in listed["trials"]] == [
-        ("standard-40-0", "missing"),
+        ("standard-40-0", "started"),
         ("full-0", "stale"),
     ]
 
@@ -590,5 +597,6 @@ def test_the_time_left_is_estimated_from_what_is_done_and_what_runs(place):
     assert seconds_left(statuses, jobs, 1) == 2 * (100 + 10)
     assert seconds_left(statuses, jobs, 2) == seconds_left(statuses, jobs, 9) == 100 + 10
     jobs[0].run_folder.mkdir()
-    (jobs[0].run_folder / "progress.json").write_text('{"seconds": 20.0, "seconds_left": 30.0}')
+    record = {"examples": 400, "total_examples": 1000, "seconds": 20.0, "seconds_left": 30.0}
+    (jobs[0].run_folder / "progress.json").write_text(json.dumps(record))
     assert seconds_left(statuses, jobs, 1) == (30 + 10) + ((100 + 50) / 2 + 10)

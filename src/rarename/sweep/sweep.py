@@ -109,8 +109,8 @@ class Sweep:
             other = others.get(job.run_folder.name)
             if other and (other.embeddings or not job.has_embeddings):
                 statuses[job.name] = TrialStatus("copied", f"{other.experiment}/{other.trial}", other)
-            elif statuses[job.name].state == "missing" and read_progress(job.run_folder):
-                statuses[job.name] = TrialStatus("started")
+            elif statuses[job.name].state == "missing" and (record := read_progress(job.run_folder)):
+                statuses[job.name] = TrialStatus("started", f"{record['percent']} %")
         return statuses
 
     def run(

@@ -92,11 +92,11 @@ def result_status(job: Job) -> TrialStatus:
 
 
 def read_progress(folder: Path) -> dict[str, Any]:
-    """The last log record of a training; empty if there is none."""
+    """What the last log record says about the progress of a training; empty if there is none."""
     try:
         record: dict[str, Any] = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
-        return record
-    except (OSError, ValueError):
+        return record | {"percent": round(100 * record["examples"] / record["total_examples"])}
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
