@@ -1,6 +1,6 @@
 # make demo   set everything up and see the method work
 # make test   set everything up and run all tests
-# make check  what every change must pass: format, lint, types, tests with warnings as errors
+# make check  what every change must pass: format, lint, types, tests with larger samples of files
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,6 +18,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest
 
+check: export RARENAME_THOROUGH := 1
 check: lint test
 
 lint: $(READY)

@@ -1,4 +1,4 @@
-"""The cost of anonymizing a batch of rank ids, beside the plainest way to do it in Python.
+"""The time to anonymize a batch of rank ids, compared with a plain Python loop.
 
 python benchmarks/anonymize.py
 """
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     arguments = parser.parse_args()
-    # Ranks as code has them: half the nodes empty, names by Zipf's law.
+    # As in real code: half of the nodes have no value, and names follow Zipf's law.
     generator = np.random.default_rng(0)
     shape = (arguments.snippets, arguments.nodes)
     ranks = np.minimum(generator.zipf(1.2, shape) - 1, 1_000_000)
@@ -39,17 +39,17 @@ def main() -> None:
         for name in STRATEGIES
     }
     rows["ordered, a loop over a dict"] = milliseconds(lambda: loop(ranks, arguments.vocabulary_size), arguments.rounds)
-    if arguments.format == "json":
+    if arguments.output_format == "json":
         print(json.dumps(rows, indent=1))
         return
     rare = (ranks >= arguments.vocabulary_size).mean()
     print(f"{arguments.snippets} snippets of {arguments.nodes} nodes, {100 * rare:.0f} % of them rare names")
     for name, spent in rows.items():
-        print(f"{name:<30} {spent:>8.3f} ms a batch {arguments.snippets / spent * 1000:>12,.0f} snippets/s")
+        print(f"{name:<30} {spent:>8.3f} ms per batch {arguments.snippets / spent * 1000:>12,.0f} snippets/s")
 
 
 def loop(ranks: "np.ndarray", size: int) -> list[list[int]]:
-    """What one would write first."""
+    """The plain implementation."""
     result = []
     for row in ranks.tolist():
         numbers: dict[int, int] = {}
@@ -63,7 +63,7 @@ def loop(ranks: "np.ndarray", size: int) -> list[list[int]]:
 
 
 def milliseconds(call: Callable[[], object], rounds: int) -> float:
-    """The median time of a call."""
+    """Return the median time of a call."""
     spent = []
     for _ in range(rounds):
         began = time.perf_counter()

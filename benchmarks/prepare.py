@@ -1,8 +1,8 @@
-"""How `rarename prepare` scales: with the number of files, and with the number of jobs.
+"""How `rarename prepare` scales with the number of files and of jobs.
 
-Copies real files of the packages in experiments/corpora/pypi.txt (or of --folder) into a pool, takes 500, 5,000 and
-20,000 of them, small and large ones in the same proportion, and prepares each. Reports files per second and the peak
-memory of all processes together (proportional set size, so shared pages count once).
+Copies the Python files of the packages in experiments/corpora/pypi.txt (or of --folder), takes 500, 5,000 and 20,000 of
+them, with the same proportion of small and large ones, and prepares each. Prints files per second and the peak memory of
+all processes together (proportional set size: shared pages count once).
 
     python benchmarks/prepare.py --sizes 500 5000 20000 --jobs 1 2
 """
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="take the files from here instead of from packages")
+    parser.add_argument("--folder", type=Path, help="use the files of this folder instead of packages")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 5_000, 20_000])
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
@@ -37,7 +37,7 @@ def main() -> None:
         rows = []
         for size in arguments.sizes:
             if size > len(files):
-                print(f"{size} files are more than there are", file=sys.stderr)
+                print(f"{size} files: skipped, there are fewer", file=sys.stderr)
                 continue
             folder = work / f"files-{size}"
             for number in range(size):
@@ -45,11 +45,11 @@ def main() -> None:
                 target = folder / path.relative_to(pool)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
-            os.sync()  # or the first run would wait until our copies are on the disk
+            os.sync()  # the first run must not wait for these copies
             for jobs in arguments.jobs:
                 rows.append(measure(folder, work / f"corpus-{size}-{jobs}", size, jobs))
                 print(json.dumps(rows[-1]), file=sys.stderr)
-    if arguments.format == "json":
+    if arguments.output_format == "json":
         print(json.dumps(rows, indent=1))
         return
     print(f"{'files':>8} {'jobs':>5} {'seconds':>9} {'files/s':>9} {'nodes/s':>11} {'peak MB':>9}")
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def download(pool: Path) -> Path:
-    """Fetch the wheels of the list, and take their Python files out."""
+    """Download the wheels of the list and extract their Python files."""
     wheels = ROOT / ".cache" / "benchmark-wheels"
     wheels.mkdir(parents=True, exist_ok=True)
     lines = (ROOT / "experiments" / "corpora" / "pypi.txt").read_text().splitlines()
@@ -77,7 +77,7 @@ def download(pool: Path) -> Path:
 
 
 def measure(folder: Path, corpus: Path, size: int, jobs: int) -> dict[str, float]:
-    """Prepare a folder, and watch."""
+    """Prepare a folder; the time and the peak memory."""
     command = [sys.executable, "-m", "rarename", "prepare", str(corpus), str(folder)]
     command += ["--language", "python", "--jobs", str(jobs), "--project-depth", "1"]
     began = time.perf_counter()
@@ -119,7 +119,7 @@ class Peak(threading.Thread):
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all its descendants."""
     found, todo = [], [pid]
     while todo:
         found.append(todo.pop())
@@ -132,7 +132,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def proportional(pid: int) -> int:
-    """The kilobytes of a process, pages shared with others divided among them."""
+    """The proportional set size of a process, in kilobytes."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""`make demo`: see the method work, on one file, on a corpus, in training, and on code with mistakes."""
+"""`make demo`: the method on a file, on a corpus, in training, and on code with bugs."""
 
 import json
 import os
@@ -36,25 +36,25 @@ def main(folder: Path) -> None:
     say("A real function, with the 300 most frequent names of Python:")
     rarename("anonymize", EXAMPLE, "--vocabulary-size", "300")
 
-    say("A corpus from the standard library of this interpreter. Interrupt it, and it goes on where it stopped:")
+    say("A corpus of the standard library of this interpreter. After an interruption, the same command resumes:")
     rarename("prepare", corpus, "stdlib", "--language", "python")
 
-    say("What is in it, and how many of the identifiers a vocabulary covers; the rest is what this is about:")
+    say("The contents of the corpus, and the identifiers that a vocabulary covers. The others are rare:")
     rarename("inspect", corpus, "--top-k", "5")
 
     say(
-        "Variable misuse, the paper's comparison in small. Two tiny models learn on that corpus to find the wrong\n"
-        f"variable and its repair, one with placeholders for all but {VOCABULARY_SIZE} names, one with UNK for them:"
+        "Variable misuse: the comparison of the paper with two tiny models. Both learn to find wrong variables and to\n"
+        f"repair them. All but {VOCABULARY_SIZE} names are rare: placeholders for one model, UNK for the other:"
     )
     compare(corpus, folder / "runs")
 
-    say("The model inside the package, on a file with four mistakes. By default it speaks only when it is sure:")
+    say("The packaged model on a file with four bugs. By default it reports only bugs with high confidence:")
     rarename("check", MISUSED, may_find=True)
 
-    say("The most suspicious place of every function, however little suspicious it is (the last one has no mistake):")
+    say("The most probable bug of every function, at any confidence (the last function has no bug):")
     rarename("check", MISUSED, "--min-confidence", 0, may_find=True)
 
-    say("Completion: what belongs at the end of this unfinished file? Rare names are suggested by their own name:")
+    say("Completion at the end of an incomplete file. Rare names are suggested too:")
     unfinished = folder / "unfinished.py"
     unfinished.write_text(UNFINISHED)
     show("cat", unfinished)
@@ -64,18 +64,18 @@ def main(folder: Path) -> None:
 
 
 def compare(corpus: Path, runs: Path) -> None:
-    """Train with each strategy, measure on the test split, print and draw."""
+    """Train with each strategy, evaluate on the test split, print a table and a bar chart."""
     shutil.rmtree(runs, ignore_errors=True)
     commands = [
-        ["train", "misuse", "--corpus", corpus, "--output-dir", runs / strategy, "--preset", "tiny", "--strategy", strategy,
-         "--vocabulary-size", VOCABULARY_SIZE, "--num-threads", 1]
+        ["train", "misuse", "--corpus", corpus, "--output-dir", runs / strategy, "--preset", "tiny", "--strategy",
+         strategy, "--vocabulary-size", VOCABULARY_SIZE, "--num-threads", 1]
         for strategy in STRATEGIES
     ]  # fmt: skip
-    # One thread each: two cores do more like this than with two threads for one.
+    # Two runs with one thread each are faster on two cores than one run with two threads.
     running = []
     for strategy, command in zip(STRATEGIES, commands, strict=True):
         print(f"$ {shlex.join(['rarename', *map(str, command)])}", flush=True)
-        # Two progress bars would write over each other: the first is shown.
+        # Two progress bars would overwrite each other, so only the first one is shown.
         log = (runs.parent / f"{strategy}.log").open("w") if running else None
         running.append(subprocess.Popen([sys.executable, "-m", "rarename", *map(str, command)], stderr=log))
     codes = [process.wait() for process in running]
@@ -90,7 +90,7 @@ def compare(corpus: Path, runs: Path) -> None:
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
-    """The scores of each strategy, in percent."""
+    """The metrics of each strategy, in percent."""
     lines = [f"{'':<12}{'joint':>10}{'location':>10}{'repair':>10}{'no bug':>10}{'joint, 10 % flagged':>22}"]
     for strategy, of in scores.items():
         keys = ("joint_accuracy", "location_accuracy", "repair_accuracy", "no_bug_accuracy")
@@ -100,14 +100,14 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
 
 
 def drawing(scores: dict[str, dict[str, Any]]) -> str:
-    """Joint accuracy as bars: of all misuses, and of those between two rare names."""
+    """Joint accuracy as a bar chart: of all misuses, and of those between two rare names."""
     rare = "both rare"
     groups = {
         "all misuses": {strategy: of["joint_accuracy"] for strategy, of in scores.items()},
         "both names rare": {strategy: of["by_rarity"][rare]["joint_accuracy"] for strategy, of in scores.items()},
     }
     most = max(value for group in groups.values() for value in group.values()) or 1.0
-    lines = ["", "found and repaired, in % (with both names rare, UNK hides the misuse altogether):"]
+    lines = ["", "bugs found and repaired, in % (if both names are rare, UNK hides the bug):"]
     for name, group in groups.items():
         for strategy, value in group.items():
             bar = "█" * round(50 * value / most)
@@ -128,7 +128,7 @@ def rarename(*words: object, may_find: bool = False, is_captured: bool = False) 
 def show(
     name: str, *words: object, program: list[str] | None = None, may_find: bool = False, is_captured: bool = False
 ) -> str:
-    """Print a command as a person would type it, then run it."""
+    """Print a command and run it."""
     arguments = [str(word) for word in words]
     print(f"$ {shlex.join([name, *arguments])}", flush=True)
     done = subprocess.run(

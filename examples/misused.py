@@ -1,4 +1,4 @@
-"""Functions to try `rarename check` on: in each but the last one variable stands in the place of another."""
+"""Functions for `rarename check`: each one except the last uses a wrong variable."""
 
 
 def load(myfnm):

@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from rarename import config as experiments
 from rarename.cli.evaluate import describe
 from rarename.cli.progress import ShownProgress
-from rarename.corpus import Corpus
+from rarename.corpus.store import Corpus
 from rarename.runs import run
 
 FALSE_ALARMS = 1 / 200

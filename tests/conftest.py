@@ -1,8 +1,11 @@
-"""Real code on every machine: packages of the standard library, each as a project of its own."""
+"""Corpora of real code and small runs, made once per session. Tests that change one must copy it first."""
 
+import os
 import shutil
 import sysconfig
 from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: small models compute faster on one thread
 
 import pytest
 
@@ -11,7 +14,7 @@ PROJECTS = ("json", "logging", "email", "http", "urllib", "html", "wsgiref", "sq
 
 @pytest.fixture(scope="session")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ten small projects."""
+    """Ten packages of the standard library, each as a project."""
     folder = tmp_path_factory.mktemp("projects")
     library = Path(sysconfig.get_paths()["stdlib"])
     for name in PROJECTS:
@@ -20,19 +23,29 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def corpus_folder(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of these projects. Tests that change it must copy it first."""
-    from rarename.corpus import PrepareSettings, prepare
+def prepare_corpus():
+    """Prepare a corpus from a folder or file, with settings of `rarename prepare`."""
+    from rarename.corpus.build import PrepareConfig, prepare
 
-    folder = tmp_path_factory.mktemp("corpora") / "ten"
-    prepare(folder, [str(projects)], PrepareSettings("python"))
-    return folder
+    def prepare_from(folder: Path, source: Path, language: str = "python", **settings: object) -> Path:
+        prepare(folder, [str(source)], PrepareConfig(language, **settings))
+        return folder
+
+    return prepare_from
 
 
 @pytest.fixture(scope="session")
-def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus_folder(prepare_corpus, projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of the ten projects."""
+    return prepare_corpus(tmp_path_factory.mktemp("corpora") / "ten", projects)
+
+
+@pytest.fixture(scope="session")
+def other_corpus_folder(
+    prepare_corpus, corpus_folder: Path, projects: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A corpus with the same test split; one more project in training gives names and types other ranks."""
-    from rarename.corpus import Corpus, PrepareSettings, prepare
+    from rarename.corpus.store import Corpus
 
     corpus, folder = Corpus(corpus_folder), tmp_path_factory.mktemp("others")
     splits = {name: {file.project for file in corpus.split(name)} for name in ("train", "validation", "test")}
@@ -42,8 +55,7 @@ def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: p
     (sources / "more" / "m.py").write_text(text)
     splits["train"].add("more")
     (folder / "splits.txt").write_text("".join(f"{split} {name}\n" for split in splits for name in splits[split]))
-    prepare(folder / "other", [str(sources)], PrepareSettings("python", splits=folder / "splits.txt"))
-    other = Corpus(folder / "other")
+    other = Corpus(prepare_corpus(folder / "other", sources, splits=folder / "splits.txt"))
     assert list(other.types) != list(corpus.types)
     assert list(other.vocabulary(40)) != list(corpus.vocabulary(40))
     return folder / "other"
@@ -51,7 +63,7 @@ def other_corpus_folder(corpus_folder: Path, projects: Path, tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """Sums of floats depend on how they are divided among threads; and tests may run beside other work."""
+    """Sums of floats depend on how they are divided among threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -67,12 +79,12 @@ SMALL = {
     "model": {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16},
     "training": {"num_epochs": 0.3, "max_batch_nodes": 1000, "eval_every_examples": 300, "eval_examples": 20},
 }
-"""A model that is trained within seconds: what it says is of no worth, but it says it."""
+"""A model that trains within seconds; its predictions are bad."""
 
 
 @pytest.fixture(scope="session")
 def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on Python. Tests that change it must copy it first."""
+    """A run of misuse on Python."""
     from rarename.presets import preset_config
     from rarename.runs.run import train
 
@@ -82,21 +94,20 @@ def python_run(corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def javascript_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on JavaScript, of functions that are nearly the same."""
+def javascript_run(prepare_corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of misuse on JavaScript, on functions that are nearly the same."""
     from rarename.presets import preset_config
-    from rarename.corpus import PrepareSettings, prepare
     from rarename.runs.run import train
 
-    place = tmp_path_factory.mktemp("javascript")
+    folder = tmp_path_factory.mktemp("javascript")
     for number in range(30):
-        project = place / "projects" / f"p{number}"
+        project = folder / "projects" / f"p{number}"
         project.mkdir(parents=True)
         source = f"function f{number}(a, b, limit) {{ var sum{number} = a + b; return sum{number} > limit ? a : b; }}\n"
         (project / "index.js").write_text(source)
-    prepare(place / "corpus", [str(place / "projects")], PrepareSettings("javascript", keep_near_duplicates=True))
-    assert train(preset_config(str(place / "corpus"), "tiny", SMALL | {"encoding.vocabulary_size": 3}), place / "run")
-    return place / "run"
+    corpus = prepare_corpus(folder / "corpus", folder / "projects", "javascript", keep_near_duplicates=True)
+    assert train(preset_config(str(corpus), "tiny", SMALL | {"encoding.vocabulary_size": 3}), folder / "run")
+    return folder / "run"
 
 
 COMPLETION = {
@@ -111,7 +122,7 @@ COMPLETION = {
 def completion_run(
     corpus_folder: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Path:
-    """A run of completion on Python, `ordered`, and one with a pointer, `standard`."""
+    """A run of completion on Python with `ordered`, and one with a pointer and `standard`."""
     from rarename.presets import preset_config
     from rarename.runs.run import train
 

@@ -10,6 +10,7 @@ import pytest
 
 from rarename.cli.common import number
 from rarename.cli.main import COMMANDS, main
+from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.vocabulary import Vocabulary
 
@@ -73,6 +74,12 @@ def test_parse_shows_a_tree(run, figure):
         "        NameLoad my_x  1:15\n"
         "      NameLoad my_x  1:23\n"
     )
+
+
+def test_a_tree_shortens_long_values_and_escapes_line_breaks(run, tmp_path):
+    (tmp_path / "m.py").write_text(f"x = 'a\\nb', {60 * 'y'}, {61 * 'z'}\n")
+    values = [line.split()[1] for line in run("parse", tmp_path / "m.py")[1].splitlines()[4:]]
+    assert values == [r"a\nb", 60 * "y", 60 * "z" + "…"]
 
 
 def test_parse_writes_a_record_of_py150(run, tmp_path):
@@ -144,12 +151,6 @@ def test_anonymize_is_figure_1(run, figure):
     assert run("anonymize", figure, "--vocabulary", names)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
 
 
-def test_anonymize_cuts_the_vocabulary(run, figure):
-    words = ["anonymize", figure, "--vocabulary", figure.with_name("names.txt"), "--vocabulary-size"]
-    assert run(*words, 1)[1] == "VAR1 = np.VAR2(VAR3) + VAR3\n"
-    assert run(*words, 0)[1] == "VAR1 = VAR2.VAR3(VAR4) + VAR4\n"
-
-
 def test_anonymize_as_json_tells_what_placeholders_stand_for(run, figure):
     names = figure.with_name("names.txt")
     content = json.loads(run("anonymize", figure, "--vocabulary", names, "--output-format", "json")[1])
@@ -168,14 +169,27 @@ def test_anonymize_is_repeatable_by_its_seed(run, figure):
     assert run(*words, "--seed", 1)[1] == run(*words, "--seed", 1)[1] != run(*words, "--seed", 2)[1]
 
 
-def test_anonymize_with_a_corpus(run, figure, corpus_folder):
-    out = run("anonymize", figure, "--vocabulary", corpus_folder, "--vocabulary-size", 10)[1]
-    assert out == "VAR1 = VAR2.VAR3(VAR4) + VAR4\n"
+@pytest.mark.parametrize("kind", ["package", "list", "run", "corpus"])
+def test_anonymize_keeps_the_most_frequent_names_of(run, tmp_path, corpus_folder, kind):
+    names = Corpus(corpus_folder).vocabulary(3) if kind == "corpus" else Vocabulary.default("python").top(3)
+    (tmp_path / "list.txt").write_text("".join(f"{name}\n" for name in names))
+    Encoding(names).save(tmp_path / "encoding.json")
+    (tmp_path / "m.py").write_text("; ".join(names))
+    vocabulary = {"package": [], "list": [tmp_path / "list.txt"], "run": [tmp_path], "corpus": [corpus_folder]}[kind]
+    words = [
+        "anonymize",
+        tmp_path / "m.py",
+        "--vocabulary-size",
+        2,
+        *(["--vocabulary", *vocabulary] if vocabulary else []),
+    ]
+    assert run(*words)[1] == f"{names[0]}; {names[1]}; VAR1"
 
 
-def test_anonymize_with_the_vocabulary_of_a_run(run, figure, tmp_path):
-    Encoding(Vocabulary(["np", "sin"])).save(tmp_path / "encoding.json")
-    assert run("anonymize", figure, "--vocabulary", tmp_path)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
+def test_anonymize_keeps_a_thousand_names_by_default(run, tmp_path):
+    last, next_name = Vocabulary.default("python")[999:1001]
+    (tmp_path / "m.py").write_text(f"{last} = {next_name}")
+    assert run("anonymize", tmp_path / "m.py")[1] == f"{last} = VAR1"
 
 
 def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folder):
@@ -246,29 +260,41 @@ def test_a_text_is_written_in_its_own_encoding(tmp_path, capfdbinary, name, sour
     assert capfdbinary.readouterr().out == source.replace("alpha", "VAR1").encode(encoding)
 
 
-def test_a_closed_pipe_is_no_error(figure):
-    command = f"{sys.executable} -m rarename parse {sys.modules['ast'].__file__} | head -1"
+@pytest.mark.parametrize(
+    ("file", "reader", "shown"), [(sys.modules["ast"].__file__, "head -1", "Module  1:1\n"), ("", "true", "")]
+)
+def test_a_closed_pipe_is_no_error(figure, file, reader, shown):
+    command = f"(env -u PYTHONUNBUFFERED {sys.executable} -m rarename parse {file or figure}; echo $? >&2) | {reader}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("Module  1:1\n", "")
+    assert (done.stdout, done.stderr) == (shown, "0\n")
+
+
+def test_an_interrupt_is_exit_130(run, figure, monkeypatch):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rarename.cli.parse.run", interrupt)
+    assert run("parse", figure) == (130, "", "rarename: interrupted\n")
 
 
 def test_prepare_and_inspect(run, projects, tmp_path):
     code, out, err = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1)
     assert code == 0, err
-    assert out.startswith("python corpus from 1 sources\n  train")
+    assert out.startswith("python corpus from 1 source\n")
     code, out, _ = run("inspect", tmp_path / "corpus", "--top-k", 3)
     assert code == 0
     assert "self" in out and "50000" in out
     content = json.loads(run("inspect", tmp_path / "corpus", "--output-format", "json")[1])
-    shares = content["coverage"]["train"]["shares"]
-    assert list(shares) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
-    assert shares["all"] == 1.0 > shares["100"] > shares["1"] > 0
-    assert 0 < content["coverage"]["test"]["shares"]["all"] < 1
+    fractions = content["coverage"]["train"]["fractions"]
+    assert list(fractions) == ["1", "20", "100", "300", "1000", "10000", "25000", "50000", "all"]
+    assert fractions["all"] == 1.0 > fractions["100"] > fractions["1"] > 0
+    assert 0 < content["coverage"]["test"]["fractions"]["all"] < 1
     assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
 
 
 def test_prepare_as_json(run, projects, tmp_path):
-    out = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1, "--output-format", "json")[1]
+    options = ("--language", "python", "--jobs", 1, "--output-format", "json")
+    out = run("prepare", tmp_path / "corpus", projects, *options)[1]
     assert json.loads(out)["format"] == "rarename-corpus"
 
 
@@ -279,7 +305,7 @@ def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_
 
 def test_prepare_needs_a_job(run, tmp_path):
     code, _, err = run("prepare", tmp_path / "c", "stdlib", "--language", "python", "--jobs", 0)
-    assert (code, err) == (2, "rarename prepare: --jobs must be 1 or more\n")
+    assert (code, err) == (2, "rarename prepare: jobs is 0; expected 1 or more\n")
 
 
 def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
@@ -313,7 +339,7 @@ def test_inspect_of_no_corpus(run, tmp_path):
     code, _, err = run("inspect", tmp_path)
     assert (code, err) == (
         2,
-        f"rarename inspect: {tmp_path} is no corpus (it has no manifest.json); make one with `rarename prepare`\n",
+        f"rarename inspect: {tmp_path} is not a corpus (it has no manifest.json); make one with `rarename prepare`\n",
     )
 
 
@@ -368,7 +394,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
     assert err == (
         "empty: skipped: no files to check: none ends in .py, .pyw\n"
-        "rarename check: there was no file that could be checked\n"
+        "rarename check: no file could be checked\n"
     )
 
 
@@ -376,15 +402,17 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     ("words", "message"),
     [
         (["nowhere"], "nowhere: there is no such file or folder"),
-        (["box.py", "--min-confidence", "2"], "--min-confidence is 2.0; expected a number from 0 to 1"),
-        (["box.py", "--min-confidence", "nan"], "--min-confidence is nan; expected a number from 0 to 1"),
+        (["box.py", "--min-confidence", "2"], "--min-confidence: '2' is not a number from 0 to 1"),
+        (["box.py", "--min-confidence", "nan"], "--min-confidence: 'nan' is not a number from 0 to 1"),
         (["-"], "standard input has no name to tell the language from; say --language"),
         (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
-        (["box.py", "--model", "."], ". is no run (it has no config.toml); make one with `rarename train`"),
+        (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],
 )
 def test_check_that_cannot_be_done_is_exit_2(checked, words, message):
-    assert checked(*words) == (2, "", f"rarename check: {message}\n")
+    code, out, err = checked(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(("rarename check: ", "usage: ")) and err.endswith(f"{message}\n")
 
 
 def test_check_without_a_model(run, tmp_path, monkeypatch):
@@ -392,7 +420,7 @@ def test_check_without_a_model(run, tmp_path, monkeypatch):
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
     assert code == 2
-    assert err.startswith("rarename check: there is no model for misuse in python inside the package; train one")
+    assert err.startswith("rarename check: the package has no misuse model for python; train one")
 
 
 def test_check_without_torch_says_what_to_install(figure):

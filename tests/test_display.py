@@ -20,16 +20,21 @@ def at_once(monkeypatch):
     monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
 
 
-def test_a_stage_is_shown_now_and_then(at_once, capsys):
+def test_a_stage_gets_a_line_every_half_minute(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(display.time, "monotonic", lambda: clock[0])
     with Display() as shown:
         shown.start("parse", 2_000)
-        shown.advance(1_500)
+        for clock[0] in (29, 31, 40, 62):
+            shown.advance(100)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(", about")[0] for line in lines] == ["parse: 200 of 2,000", "parse: 400 of 2,000"]
+
+
+def test_text_is_shown_as_it_is(capsys):
+    with Display() as shown:
         shown.log("a.py is [not] text :smile:")
-    assert capsys.readouterr().err.splitlines() == [
-        "parse: 0 of 2,000",
-        "parse: 1,500 of 2,000",
-        "a.py is [not] text :smile:",
-    ]
+    assert capsys.readouterr().err == "a.py is [not] text :smile:\n"
 
 
 def test_short_work_shows_nothing(capsys):
@@ -63,7 +68,15 @@ def test_a_terminal_gets_bars_after_a_delay(capsys, monkeypatch, delay, is_shown
 def test_a_log_record_of_a_training_is_shown_now_and_then(at_once, capsys):
     with Display() as shown:
         shown.log_record("ordered", RECORD)
-    assert capsys.readouterr().err == SHOWN + "\n"
+        shown.log_record("ordered", RECORD | {"validation": {"mrr_values": 0.5}})
+        capsys.readouterr()
+        shown.log_record("ordered", RECORD | {"examples": 1_300})
+        shown.log_record("full", RECORD)
+    first, second = capsys.readouterr().err.splitlines()
+    assert (first, second) == (
+        f"{SHOWN}, MRR of values 50.0".replace("1,200", "1,300"),
+        SHOWN.replace("ordered", "full"),
+    )
 
 
 def test_validation_metrics_are_always_shown(capsys):
@@ -74,9 +87,7 @@ def test_validation_metrics_are_always_shown(capsys):
     assert capsys.readouterr().err == f"{SHOWN}, joint 25.0, repair 50.0\n"
 
 
-def interrupt_twice(interrupt):
-    os.kill(os.getpid(), signal.SIGINT)
-    assert interrupt.is_requested and interrupt()
+def press_ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -84,17 +95,21 @@ def test_the_first_interrupt_asks_to_stop_and_the_second_one_raises():
     previous = signal.getsignal(signal.SIGINT)
     with GracefulInterrupt() as interrupt:
         assert not interrupt()
+        press_ctrl_c()
+        assert interrupt.is_requested and interrupt()
         with pytest.raises(KeyboardInterrupt):
-            interrupt_twice(interrupt)
+            press_ctrl_c()
     assert signal.getsignal(signal.SIGINT) is previous
 
 
 def test_repeated_interrupts_can_be_ignored():
     with GracefulInterrupt(second_raises=False) as interrupt:
         interrupt()
-        interrupt_twice(interrupt)
+        press_ctrl_c()
+        press_ctrl_c()
+        assert interrupt.is_requested
 
 
 def test_an_interrupt_raises_before_work_has_begun():
     with GracefulInterrupt(), pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
+        press_ctrl_c()

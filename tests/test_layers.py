@@ -1,25 +1,134 @@
-"""Imports point one way, and torch stays out of the torch-free half."""
+"""Imports point one way, and prediction needs neither torch nor pyarrow."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import rarename
 
+PACKAGE = Path(rarename.__file__).parent
 
-def test_nothing_heavy_is_imported_before_it_is_needed():
-    """`rarename --help` and a pipeline that anonymizes pay for neither torch nor Arrow."""
-    code = (
-        "import sys, rarename, rarename.cli.main, rarename.cli.anonymize, rarename.cli.check;"
-        "print(*{'torch', 'pyarrow', 'rich'} & set(sys.modules))"
+LAYERS = """
+    errors _version progress
+    io
+    syntax.traversal syntax.open_brackets
+    syntax.language
+    syntax.lines syntax.functions syntax.scope syntax.records
+    syntax.tokens syntax.cursor
+    syntax.python syntax.javascript
+    syntax
+    vocabulary
+    anonymize
+    subtokens anonymize_source encoding
+    discovery
+    config
+    presets
+    tasks.batch tasks.sampler
+    tasks.misuse.similarity tasks.misuse.functions tasks.completion.windows
+    tasks.misuse.injection
+    tasks.misuse.collate tasks.completion.collate
+    tasks.misuse.predict tasks.completion.predict
+    inference.model_folder
+    inference.session
+    assist
+
+    corpus
+    tasks.rank_mapping
+    tasks.misuse.dataset tasks.completion.dataset
+    model
+    tasks.task
+    tasks.misuse.model tasks.completion.model
+    tasks.misuse.loss tasks.completion.loss
+    tasks.misuse.metrics tasks.completion.metrics
+    tasks.misuse.task tasks.completion.task
+    tasks.registry
+    training
+    inference.torch_session
+    runs
+    sweep
+    report
+    cli
+"""
+"""A module imports from its own part and from lines above it. Above the empty line there is no torch and no pyarrow.
+
+`inference.session` imports `inference.torch_session` when a model is opened: the one exception.
+"""
+
+LINES = [line.split() for line in LAYERS.split("\n")]
+LAYER = {part: number for number, parts in enumerate(LINES) for part in parts}
+FIRST_HEAVY = next(number for number, parts in enumerate(LINES) if not parts and number > 2)
+
+
+def part_of(module: str) -> str | None:
+    """The longest part of the table that a module belongs to."""
+    words = module.split(".")[1:]
+    names = [".".join(words[:length]) for length in range(len(words), 0, -1)]
+    return next((name for name in names if name in LAYER), None)
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(["rarename", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree):
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_every_module_has_its_layer():
+    packages = {"rarename", "rarename.__main__", "rarename.tasks", "rarename.inference"}
+    packages |= {"rarename.tasks.misuse", "rarename.tasks.completion"}
+    assert {name for name, _ in modules() if part_of(name) is None} == packages
+
+
+def test_imports_point_one_way():
+    wrong = []
+    for name, tree in modules():
+        part = part_of(name)
+        for target in imported(tree):
+            other = part_of(target) if target.startswith("rarename.") else None
+            if part is None or other is None or other == part:
+                continue
+            if LAYER[other] >= LAYER[part] and (part, other) != ("inference.session", "inference.torch_session"):
+                wrong.append(f"{name} imports {target}")
+    assert not wrong
+
+
+def test_torch_and_pyarrow_stay_below():
+    light = [(name, tree) for name, tree in modules() if LAYER.get(part_of(name) or "", 99) < FIRST_HEAVY]
+    assert len(light) > 40
+    heavy = {"torch", "pyarrow", "safetensors", "scipy", "matplotlib", "fcntl"}
+    assert not [name for name, tree in light for target in imported(tree) if target.partition(".")[0] in heavy]
+
+
+def loaded_by(code: str) -> set[str]:
+    command = f"import sys; {code}; print(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
 
 
-def test_torch_is_not_loaded_by_preparing():
-    code = "import sys, rarename.corpus; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+def test_prediction_and_help_load_nothing_heavy():
+    heavy = {"torch", "pyarrow", "fcntl", "rich"}
+    assert not heavy & loaded_by("import rarename.assist")
+    assert not heavy & loaded_by("import rarename, rarename.cli.main, rarename.cli.anonymize, rarename.cli.check")
+    assert "torch" not in loaded_by("import rarename.corpus.store, rarename.cli.train")
 
 
 def test_the_public_names():

@@ -1,8 +1,8 @@
-"""Anonymize a source text in place: the method, seen in a file that a person can read."""
+"""Anonymize a source text in place."""
 
 from dataclasses import dataclass
 
-from rarename.anonymize import Anonymized, anonymize_values
+from rarename.anonymize import anonymize_values
 from rarename.syntax import Language, Traversal, language_named, parse
 from rarename.syntax.lines import identifiers, rewrite
 from rarename.vocabulary import Vocabulary
@@ -10,24 +10,24 @@ from rarename.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class AnonymizedSource:
-    """A source text whose rare identifiers have been replaced, with the way back."""
+    """A source text with placeholders for its rare identifiers, and the original names."""
 
     text: str
-    """Comments, literals and layout are those of the original."""
+    """Comments, literals and layout are unchanged."""
     names: dict[str, str]
-    """What each placeholder stands for."""
+    """The original name of each placeholder."""
     traversal: Traversal
-    """The tree of the original."""
+    """The syntax tree of the original text."""
     values: tuple[str | None, ...]
-    """The values of the tree's nodes, rare identifiers replaced."""
+    """The values of its nodes, rare identifiers replaced."""
     language: Language
 
     def restore(self, text: str | None = None) -> str:
-        """Put the names back, into this text or into one made from it: a model's output, say."""
+        """Put the original names back, into this text or into another one with its placeholders."""
         text = self.text if text is None else text
         traversal = parse(text, self.language, tolerant=True)
-        values = Anonymized(tuple(traversal.values), self.names).restore()
-        return rewrite(text, traversal, values, self.language)
+        originals = [self.names.get(value or "") for value in traversal.values]  # None keeps the name as it is
+        return rewrite(text, traversal, originals, self.language)
 
 
 def anonymize_source(
@@ -40,7 +40,7 @@ def anonymize_source(
     num_placeholders: int | None = None,
     seed: int = 0,
 ) -> AnonymizedSource:
-    """Replace the rare identifiers of a source text where they stand.
+    """Replace the rare identifiers of a source text.
 
     >>> result = anonymize_source("my_y  = np.sin(my_x) + my_x  # fig. 1", "python", Vocabulary(["np", "sin"]))
     >>> result.text
@@ -48,8 +48,8 @@ def anonymize_source(
     >>> result.restore("VAR1 += VAR2")
     'my_y += my_x'
 
-    Without a vocabulary the thousand most frequent names of the package's own stay. The tree may be handed in
-    if it has been parsed before.
+    The default vocabulary is the thousand most frequent names of the package's own. `traversal` is the syntax tree of
+    the text, if it has been parsed already.
     """
     if isinstance(language, str):
         language = language_named(language)

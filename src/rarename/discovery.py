@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -20,13 +21,18 @@ MAX_FILE_BYTES = 1_000_000
 STDIN, STDIN_SHOWN = "-", "<stdin>"
 ARCHIVE_ENDINGS = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
-ARCHIVE_WITHIN = "archive inside a folder or archive"
-DUPLICATE_NAME = "name occurs twice"
-FOLDER_LEFT_OUT = "folder left out"
-LINK = "link"
-MINIFIED = "minified"
-SPECIAL_FILE = "not a regular file"
-UNREADABLE = "cannot be read"
+
+class Reason(StrEnum):
+    """Why a file or folder is left out of a listing."""
+
+    ARCHIVE_WITHIN = "archive inside a folder or archive"
+    DUPLICATE_NAME = "name occurs twice"
+    FOLDER_LEFT_OUT = "folder left out"
+    LINK = "link"
+    MINIFIED = "minified"
+    SPECIAL_FILE = "not a regular file"
+    UNREADABLE = "cannot be read"
+
 
 HIDDEN, COMPILED, INSTALLED = "hidden", "compiled code", "installed packages"
 EXCLUDED_FOLDERS = {"node_modules": INSTALLED, "__pycache__": COMPILED}
@@ -71,9 +77,9 @@ class ListedFile(NamedTuple):
 class Files:
     """The source files under some paths. A path is a file, a folder, or `-` for standard input.
 
-    A folder yields the files with an ending of one of the languages. Links are not followed. Hidden folders and installed
-    packages are left out. A file that the user names may also declare its language in its first line, as scripts do.
-    With `asked`, only that language is read, and every named file counts as one of it, whatever its ending.
+    A folder yields the files with an ending of one of the languages. Links are not followed. Hidden folders and
+    installed packages are left out. A file that the user names may also declare its language in its first line, as
+    scripts do. With `asked`, only that language is read, and every named file counts as one of it.
     """
 
     def __init__(
@@ -110,7 +116,7 @@ class Files:
         except (FileNotFoundError, NotADirectoryError, ValueError):
             raise UsageError(f"{shown if path else repr(path)}: there is no such file or folder") from None
         except OSError as error:
-            self.skipped.append(Skipped(shown, None, UNREADABLE, error.strerror or type(error).__name__))
+            self.skipped.append(Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__))
             return
         root = Path(os.path.realpath(path))
         if not is_folder and (unfit := self._why_unfit(root, shown)):
@@ -129,7 +135,7 @@ class Files:
 
     def _why_unfit(self, path: Path, shown: str) -> Skipped | None:
         if not path.is_file():
-            return Skipped(shown, None, SPECIAL_FILE, f"give it as standard input: {STDIN}")
+            return Skipped(shown, None, Reason.SPECIAL_FILE, f"give it as standard input: {STDIN}")
         if self._asked or path.name.lower().endswith(self._suffixes) or _script_language(_head(path), self.languages):
             return None
         if any(path.suffix.lower() in language.suffixes for language in CHECKED):
@@ -140,11 +146,11 @@ class Files:
 
     def _is_reported(self, skip: Skipped) -> bool:
         """False for what nobody expects to be checked."""
-        if skip.reason == FOLDER_LEFT_OUT:
+        if skip.reason == Reason.FOLDER_LEFT_OUT:
             return skip.detail not in (HIDDEN, COMPILED)
-        if skip.reason in (SPECIAL_FILE, DUPLICATE_NAME):
+        if skip.reason in (Reason.SPECIAL_FILE, Reason.DUPLICATE_NAME):
             return skip.path.lower().endswith(self._suffixes)
-        return skip.reason != ARCHIVE_WITHIN
+        return skip.reason != Reason.ARCHIVE_WITHIN
 
     def _language(self, path: str, content: bytes) -> Language:
         ending = PurePath(path).suffix.lower()
@@ -164,7 +170,7 @@ def list_files(
             continue
         path = printable(found.name)
         if path in files:
-            skipped.append(Skipped(path, None, DUPLICATE_NAME, "after escaping what cannot be printed"))
+            skipped.append(Skipped(path, None, Reason.DUPLICATE_NAME, "after escaping what cannot be printed"))
         elif found.num_bytes > max_bytes:
             skipped.append(Skipped(path, None, over_limit(max_bytes), f"{found.num_bytes} bytes"))
         else:
@@ -180,10 +186,10 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
             with os.scandir(root / folder) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(printable(folder), None, UNREADABLE, error.strerror or type(error).__name__)
+            yield Skipped(printable(folder), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
             continue
         if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
-            yield Skipped(printable(folder), None, FOLDER_LEFT_OUT, "virtual environment")
+            yield Skipped(printable(folder), None, Reason.FOLDER_LEFT_OUT, "virtual environment")
             continue
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
@@ -194,7 +200,7 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
                 elif found := _classify(entry, name, suffixes, why_excluded):
                     yield found
             except OSError as error:  # it was removed, or may not be read
-                yield Skipped(printable(name), None, UNREADABLE, error.strerror or type(error).__name__)
+                yield Skipped(printable(name), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
 
 
 def _classify(
@@ -203,14 +209,14 @@ def _classify(
     path, is_source = printable(name), entry.name.lower().endswith(suffixes)
     if entry.is_symlink():
         # Links may form cycles or lead out of the folder; their targets are listed where they are.
-        return Skipped(path, None, LINK, "symbolic link") if is_source or entry.is_dir() else None
+        return Skipped(path, None, Reason.LINK, "symbolic link") if is_source or entry.is_dir() else None
     if entry.is_dir(follow_symlinks=False):
-        return Skipped(path, None, FOLDER_LEFT_OUT, why_excluded)
+        return Skipped(path, None, Reason.FOLDER_LEFT_OUT, why_excluded)
     if not entry.is_file(follow_symlinks=False):
-        return Skipped(path, None, SPECIAL_FILE)
+        return Skipped(path, None, Reason.SPECIAL_FILE)
     if is_source:
         return ListedFile(name, entry.stat(follow_symlinks=False).st_size)
-    return Skipped(path, None, ARCHIVE_WITHIN) if is_archive(entry.name) else None
+    return Skipped(path, None, Reason.ARCHIVE_WITHIN) if is_archive(entry.name) else None
 
 
 def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
@@ -222,10 +228,10 @@ def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return Skipped(shown, None, SPECIAL_FILE, "it was a file when the folder was listed")
+                return Skipped(shown, None, Reason.SPECIAL_FILE, "it was a file when the folder was listed")
             content = file.read(max_bytes + 1)
     except OSError as error:
-        return Skipped(shown, None, UNREADABLE, error.strerror or type(error).__name__)
+        return Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
     return content if len(content) <= max_bytes else Skipped(shown, None, over_limit(max_bytes))
 
 
@@ -256,7 +262,7 @@ def _script_language(content: bytes, languages: Iterable[Language]) -> Language 
 
 
 def is_minified(text: str) -> bool:
-    """Whether a text has few, very long lines, as generated code has: over 2,000 characters, 200 per line on average."""
+    """Whether a text looks generated: over 2,000 characters, and over 200 per line on average."""
     return len(text) > 2_000 and len(text) / (text.count("\n") + 1) > 200
 
 

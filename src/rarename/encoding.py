@@ -179,14 +179,11 @@ class Encoding:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             found = (content["format"], content["version"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CorpusError(f"{path} is not an encoding written by rarename: {error}") from error
-        if found != FORMAT:
-            raise CorpusError(
-                f"{path} is in format {found[0]} version {found[1]}; this rarename reads {FORMAT[0]} "
-                f"version {FORMAT[1]}. Write it again with this version."
-            )
-        try:
+            if found != FORMAT:
+                raise CorpusError(
+                    f"{path} is in format {found[0]} version {found[1]}; this rarename reads {FORMAT[0]} "
+                    f"version {FORMAT[1]}. Write it again with this version."
+                )
             return cls(
                 values=Vocabulary(content["values"]),
                 types=Vocabulary(content["types"]),
@@ -195,5 +192,5 @@ class Encoding:
                 masked_literals=frozenset(Role[name] for name in content["masked_literals"]),
                 subtokens=Vocabulary(content["subtokens"]),
             )
-        except (KeyError, TypeError) as error:
-            raise CorpusError(f"{path} is damaged: {error!r}") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CorpusError(f"{path} is not an encoding written by rarename: {error!r}") from error

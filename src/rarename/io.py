@@ -1,4 +1,4 @@
-"""Files that are complete or absent: written under a temporary name, then renamed. Locks between processes."""
+"""Files that are complete or absent, and locks between processes."""
 
 import os
 from collections.abc import Iterator
@@ -10,23 +10,19 @@ from rarename.errors import UsageError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder, which becomes `path` when the block ends well.
-
-    The name holds the process id, so that two processes that write the same file do not meet.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """A temporary path in the same folder, which is renamed to `path` when the block ends without an error."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")  # two processes may write the same file
     try:
         yield temporary
-        # Without this a power cut could leave a renamed file without its content.
         with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # after a power cut, a renamed file has its content
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -35,16 +31,13 @@ def write_text(path: Path, text: str) -> None:
 def locked(path: Path, message: str) -> Iterator[None]:
     """Hold an exclusive lock on `path`; raise `UsageError(message)` at once if another process holds it.
 
-    The lock ends with the process that holds it, however that ends; the empty lock file may stay.
+    The lock ends with the process, even if it is killed. The empty lock file may stay.
     """
-    from filelock import FileLock, Timeout  # imports fcntl, which prediction does not need
+    from filelock import FileLock, Timeout  # not needed to read files
 
-    lock = FileLock(path, blocking=False)
     try:
-        lock.acquire()
-    except Timeout as error:
-        raise UsageError(message) from error
-    try:
+        lock = FileLock(path).acquire(blocking=False)
+    except Timeout:
+        raise UsageError(message) from None
+    with lock:
         yield
-    finally:
-        lock.release()

@@ -17,24 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.errors import CorpusError, UnknownName
-from rarename.io import write_text
 
 
 class Special(IntEnum):
     """Model ids that are no names. They exist at every vocabulary size and are never renamed."""
 
-    PAD = 0
-    """Padding of a batch."""
-    UNK = 1
-    """A rare name without a placeholder."""
-    EMPTY = 2
-    """A node without a value."""
-    STRING = 3
-    """Any string literal, if the encoding masks strings."""
-    NUMBER = 4
-    """Any number, if the encoding masks numbers."""
-    REGEXP = 5
-    """Any regular expression, if the encoding masks them."""
+    PAD = 0  # padding of a batch
+    UNK = 1  # a rare name without a placeholder
+    EMPTY = 2  # a node without a value
+    STRING = 3  # any string literal, if the encoding masks strings
+    NUMBER = 4  # any number, if the encoding masks numbers
+    REGEXP = 5  # any regular expression, if the encoding masks them
 
     @property
     def rank(self) -> int:
@@ -55,12 +48,10 @@ def rank_to_id(ranks: NDArray[np.integer]) -> NDArray[np.int64]:
 PLACEHOLDER = "VAR{}"
 """The name of a placeholder; its number starts at 1, as in the paper."""
 
-_PLACEHOLDER_NAME = re.compile(r"VAR[0-9]+\Z")
-
 
 def is_placeholder(name: str) -> bool:
     """Whether a name looks like a placeholder. Such a name is always renamed, so that `VAR1` is never ambiguous."""
-    return _PLACEHOLDER_NAME.match(name) is not None
+    return re.fullmatch(r"VAR[0-9]+", name) is not None
 
 
 class Vocabulary(Sequence[str]):
@@ -106,10 +97,6 @@ class Vocabulary(Sequence[str]):
             choices = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
             raise UnknownName("vocabulary inside the package for language", language, choices)
         return cls(path.read_text(encoding="utf-8").splitlines())
-
-    def write(self, path: Path) -> None:
-        """Write a file for `read`."""
-        write_text(path, "".join(f"{name}\n" for name in self))
 
     def rank(self, name: str) -> int | None:
         """Return the rank of a name, or None if the vocabulary does not contain it."""

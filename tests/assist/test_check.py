@@ -1,13 +1,11 @@
 """Source text to findings: the tensors of training, the user's own names, and whatever people call source."""
 
-import operator
 import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from rarename.assist import Checker, CheckModel, Diagnostic
 from rarename.assist.check import MAX_FUNCTION_NODES
@@ -20,6 +18,7 @@ from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
 from rarename.tasks.misuse.dataset import FunctionDataset
 from rarename.tasks.misuse.functions import EncodedFile, outermost_within
+from rarename.tasks.misuse.predict import BugPredictions
 from rarename.tasks.misuse.task import MisuseTask
 from rarename.tasks.rank_mapping import RankMapping
 from rarename.vocabulary import Special
@@ -61,48 +60,47 @@ def same_partition(left, right):
 def test_a_text_gives_the_tensors_that_training_makes_of_it(model, projects, corpus_folder, split):
     corpus = Corpus(corpus_folder)
     files = list(corpus.split(split))
-    trained = FunctionDataset(
-        corpus, split, RankMapping(None, corpus.ranking(*MisuseTask.vocabulary_roles)), max_nodes=250
-    )
+    trained = FunctionDataset(corpus, split, 250, RankMapping(None, corpus.ranking(*MisuseTask.vocabulary_roles)))
     compared = 0
     for number, file in enumerate(files):
         text = PYTHON.decode((projects.parent / file.path).read_bytes())
-        traversal = parse(text, PYTHON)
-        nodes = EncodedFile.of(traversal, PYTHON, model.encoding)
-        cut = outermost_within(functions(traversal, PYTHON), 250)
-        for index in np.nonzero(trained._places[:, 0] == number)[0]:
-            place = tuple(trained._places[index, 1:])
-            assert place in cut
-            stored, read = model.batch([trained[int(index)]]), model.batch([nodes.cut(*place)])
-            assert torch.equal(stored.types, read.types)
-            assert torch.equal(stored.values, read.values)
-            for name, tensor in vars(stored).items():
-                if name in ("names", "right"):  # rank ids of rare names are the corpus's own
-                    assert same_partition(tensor[0].numpy(), getattr(read, name)[0].numpy())
+        traversal, encoded = encode(model, text)
+        slices = outermost_within(functions(traversal, PYTHON), 250)
+        for index in np.nonzero(trained._index[:, 0] == number)[0]:
+            where = tuple(trained._index[index, 1:])
+            assert where in slices
+            stored, read = model.make_batch([trained[int(index)]]), model.make_batch([encoded.function_at(*where)])
+            for name, array in vars(stored).items():
+                if name in ("name_ranks", "original_ranks"):  # rank ids of rare names are the corpus's own
+                    assert same_partition(array[0], getattr(read, name)[0])
                 else:
-                    same = torch.equal if torch.is_tensor(tensor) else operator.eq
-                    assert same(tensor, getattr(read, name)), name
+                    assert np.array_equal(array, getattr(read, name)), name
             compared += 1
     assert compared > 20
 
 
+def encode(model, text):
+    traversal = parse(text, PYTHON)
+    return traversal, EncodedFile.of(traversal, PYTHON.roles(traversal), PYTHON, model.folder.encoding)
+
+
 def test_a_type_that_the_model_has_not_met_is_unknown(model):
     source = "def f(a, b):\n    match a:\n        case [b, *_] | {'k': b}: return a, b\n    x: type[a] = b\n"
-    traversal = parse(source, PYTHON)
-    new = [kind not in model.encoding.types for kind in traversal.types]
+    traversal, encoded = encode(model, source)
+    new = [kind not in model.folder.encoding.types for kind in traversal.types]
     assert any(new)
     start, length = functions(traversal, PYTHON)[0]
-    types = model.batch([EncodedFile.of(traversal, PYTHON, model.encoding).cut(start, length)]).types[0]
-    assert ((types == Special.UNK).numpy() == new[start : start + length]).all()
+    types = model.make_batch([encoded.function_at(start, length)]).types[0]
+    assert ((types == Special.UNK) == new[start : start + length]).all()
 
 
 def test_more_rare_names_than_placeholders_are_unknown(checker, model):
-    names = [f"rare_{number}" for number in range(model.encoding.num_placeholders + 20)]
+    names = [f"rare_{number}" for number in range(model.folder.encoding.num_placeholders + 20)]
     source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
     [finding] = checker.check(source, "python")
     assert {finding.name, finding.suggestion} <= set(names)
-    nodes = EncodedFile.of(parse(source, PYTHON), PYTHON, model.encoding)
-    values = model.batch([nodes.cut(1, len(nodes.types) - 1)]).values
+    _, encoded = encode(model, source)
+    values = model.make_batch([encoded.function_at(1, len(encoded.types) - 1)]).values
     assert (values == Special.UNK).sum() == 2 * 21  # `f` has the first placeholder
 
 
@@ -167,7 +165,7 @@ def test_what_is_below_the_least_confidence_is_not_shown(model):
 
 
 def test_the_least_confidence_is_a_probability(model):
-    with pytest.raises(UsageError, match=r"the least confidence is 1\.5; expected a number from 0 to 1"):
+    with pytest.raises(UsageError, match=r"the minimum confidence is 1\.5; expected a number from 0 to 1"):
         Checker([model], threshold=1.5)
 
 
@@ -184,44 +182,35 @@ def test_a_replacement_is_right_at_a_shorthand(both, monkeypatch):
     source = "function f(a, b) { return {a}; }\n"
     said(monkeypatch, "javascript", both, source, place=-1, repair="b")
     [finding] = both.check(source, "javascript")
-    assert (finding.name, finding.suggestion, finding.replacement) == ("a", "b", "a: b")
+    assert (finding.name, finding.suggestion, finding.fix) == ("a", "b", "a: b")
     assert source[finding.column - 1 : finding.end_column - 1] == "a"
 
 
 def test_a_replacement_is_the_suggestion_elsewhere(both, monkeypatch):
     source = "function f(a, b) { return a; }\n"
     said(monkeypatch, "javascript", both, source, place=-1, repair="b")
-    assert [finding.replacement for finding in both.check(source, "javascript")] == ["b"]
+    assert [finding.fix for finding in both.check(source, "javascript")] == ["b"]
 
 
 def test_one_of_two_tags_is_not_replaced(both, monkeypatch):
     source = "function f(Aa, Bb) { return <Aa>x</Aa>; }\n"
     said(monkeypatch, "javascript", both, source, place=-1, repair="Bb")
-    assert [finding.replacement for finding in both.check(source, "javascript")] == [None]
+    assert [finding.fix for finding in both.check(source, "javascript")] == [None]
 
 
 def said(monkeypatch, language, checker, source, place, repair):
-    """Let the model of a checker point at the last variable of the only function, and at the name of a repair."""
-    from types import SimpleNamespace
-
-    from rarename.inference.model_folder import Model
-
+    """Let the model of a checker predict the variable number `place` of the only function, and the name `repair`."""
     language = {"javascript": JAVASCRIPT, "python": PYTHON}[language]
     traversal = parse(source, language)
     start, _ = functions(traversal, language)[0]
 
-    def predict_bugs(self, given, nests):
+    def predict(self, given, nested):
         [function] = given
-        wrong = int(function.variables[place])
-        right = next(node for node in function.variables if traversal.values[start + node] == repair)
-        return SimpleNamespace(
-            row=torch.tensor([0]),
-            place=torch.tensor([wrong]),
-            repair=torch.tensor([int(right)]),
-            confidence=torch.tensor([0.97]),
-        )
+        correct = next(node for node in function.variables if traversal.values[start + node] == repair)
+        columns = ([0], [function.variables[place]], [correct], [0.97])
+        return BugPredictions(*(np.array(column) for column in columns))
 
-    monkeypatch.setattr(Model, "predict_bugs", predict_bugs)
+    monkeypatch.setattr(CheckModel, "predict", predict)
 
 
 # --- comments that silence --------------------------------------------------------------------------------
@@ -352,7 +341,7 @@ def test_bad_files_are_named_and_the_rest_goes_on(both, bad):
         assert told[name].reason == reason
         if line is not None:
             assert told[name].line == line
-    assert report.reasons()["not text in a known encoding"] == 2
+    assert report.skip_reasons()["not text in a known encoding"] == 2
 
 
 def test_a_text_that_is_none_raises(checker):
@@ -371,7 +360,7 @@ def test_links_are_not_followed_and_loops_do_no_harm(checker, tmp_path):
     assert [entry.path for entry in report.skipped] == [
         str(tmp_path / "a" / "loop"), str(tmp_path / "other.py"), str(tmp_path / "self.py")
     ]  # fmt: skip
-    assert report.reasons() == {"link": 3}
+    assert report.skip_reasons() == {"link": 3}
 
 
 def test_a_link_that_is_named_is_followed(checker, tmp_path):
@@ -441,7 +430,7 @@ def test_data_in_a_line_does_not_make_a_file_minified(checker, tmp_path):
 
 def test_the_bound_is_told_though_nothing_could_be_read(model, tmp_path):
     (tmp_path / "broken.py").write_text("def (")
-    assert check_files(Checker([model]), tmp_path).min_confidence == model.min_confidence > 0
+    assert check_files(Checker([model]), tmp_path).threshold == model.threshold > 0
 
 
 @pytest.mark.parametrize(
@@ -527,18 +516,18 @@ def test_a_model_knows_its_language(model, javascript_run):
 
 
 def test_a_model_is_for_its_own_language(checker):
-    with pytest.raises(UsageError, match="the model given is for python, not for javascript"):
+    with pytest.raises(UsageError, match="the model is for python, not for javascript"):
         checker.check("function f(a, b) { return a; }", "javascript")
 
 
 def test_two_models_for_one_language_are_one_too_many(model):
-    with pytest.raises(UsageError, match="two models for the same language"):
+    with pytest.raises(UsageError, match="two models are for the same language"):
         Checker([model, model])
 
 
 def test_a_model_that_the_package_does_not_have():
     with pytest.raises(
-        RunError, match="no model for misuse in cobol inside the package; train one with `rarename train misuse`"
+        RunError, match="the package has no misuse model for cobol; train one with `rarename train misuse`"
     ):
         packaged_model("cobol")
 
@@ -562,9 +551,9 @@ def test_a_model_says_from_when_on_it_is_to_be_believed(python_run, tmp_path, co
     if content is not None:
         (tmp_path / "run" / "check.toml").write_text(content)
     loaded = CheckModel.load(tmp_path / "run")
-    assert loaded.min_confidence == expected
-    assert Checker([loaded]).min_confidence(PYTHON) == expected
-    assert Checker([loaded], threshold=0.2).min_confidence(PYTHON) == 0.2
+    assert loaded.threshold == expected
+    assert Checker([loaded]).threshold(PYTHON) == expected
+    assert Checker([loaded], threshold=0.2).threshold(PYTHON) == 0.2
 
 
 @pytest.mark.parametrize(
@@ -584,7 +573,7 @@ def test_a_wrong_setting_is_an_error(python_run, tmp_path, content, message):
 
 
 def test_a_folder_that_is_no_run(tmp_path):
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="is not a run"):
         Checker.load(tmp_path)
 
 
@@ -592,6 +581,18 @@ def test_a_finding_is_a_value():
     values = ("m.py", 1, 2, 1, 3, "f", "a", "b", 0.5)
     assert Diagnostic(*values) == Diagnostic(*values)
     assert "source" not in repr(Diagnostic(*values))
+
+
+def test_the_reported_threshold_is_the_lowest_of_the_languages(model, javascript_run, tmp_path):
+    folders = []
+    for name, source, threshold in (("python", model.folder.path, 0.9), ("javascript", javascript_run, 0.8)):
+        folders.append(shutil.copytree(source, tmp_path / name))
+        (folders[-1] / "check.toml").write_text(f"min_confidence = {threshold}\n")
+    (tmp_path / "m.py").write_text(AREA, encoding="utf-8")
+    (tmp_path / "m.js").write_text("function f(a, b) { return a; }")
+    checker = Checker.load(*folders)
+    assert check_files(checker, tmp_path / "m.py", tmp_path / "m.js").threshold == 0.8
+    assert check_files(checker, tmp_path / "m.py").threshold == 0.9
 
 
 class Steps:

@@ -38,7 +38,7 @@ def test_the_command_offers_every_format():
 
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    [option] = [action for action in parser._actions if action.dest == "format"]
+    [option] = [action for action in parser._actions if action.dest == "output_format"]
     assert tuple(option.choices) == tuple(FORMATS)
 
 
@@ -74,7 +74,7 @@ def test_carets_stand_under_the_name(source, column, end, shown):
 
 def test_the_summary_says_what_was_skipped_and_why():
     assert summary(report(skipped=[*SKIPS, replace(SKIPS[1], path="b.py")], num_files=1, num_suppressed=2)) == (
-        "0 findings in 212 functions, 1 file; 2 silenced; 3 skipped (2 link, 1 Python 2 only)"
+        "0 findings in 212 functions, 1 file; 2 suppressed; 3 skipped (2 link, 1 Python 2 only)"
     )
 
 
@@ -83,7 +83,7 @@ def test_skips_are_told_up_to_a_limit():
         "src/old.py:3: skipped: Python 2 only: Missing parentheses",
         "src/link.py: skipped: link",
     ]
-    assert describe_skipped(SKIPS * 3, 1)[1:] == ["5 more skipped; --format json lists them all"]
+    assert describe_skipped(SKIPS * 3, 1)[1:] == ["5 more skipped; --output-format json lists them all"]
 
 
 def test_json():
@@ -100,7 +100,7 @@ def test_json():
         {"path": "src/link.py", "line": None, "reason": "link"},
     ]
     assert content["summary"] == {
-        "files": 31, "functions": 212, "findings": 1, "silenced": 0, "skipped": 2, "min_confidence": 0.9,
+        "files": 31, "functions": 212, "findings": 1, "suppressed": 0, "skipped": 2, "min_confidence": 0.9,
         "seconds": 1.235,
     }  # fmt: skip
 

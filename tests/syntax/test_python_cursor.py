@@ -35,6 +35,8 @@ CASES = {
     "x: ‸": "AnnAssign NameStore:x annotation > NameLoad",
     "x = *‸": "Assign NameStore:x StarredLoad > NameLoad",
     "if ‸": "Module If > NameLoad",
+    "if a, ‸": "Module Expr TupleLoad NameLoad:a > NameLoad",
+    "if a if ‸": "Module If IfExp > NameLoad",
     "if a: ‸": "body Expr Call > NameLoad",
     "if a: b; ‸": "Expr NameLoad:b Expr Call > NameLoad",
     "if a:\n‸": "If NameLoad:a body Pass Expr Call > NameLoad",
@@ -154,7 +156,7 @@ CASES = {
     "x = f(\n  a,\n  b,\ny = ‸": "NameLoad:a NameLoad:b Assign NameStore:y > NameLoad",
     "def f(a\n  x = a\n  y = ‸": "defaults body Assign NameStore:x NameLoad:a Assign NameStore:y > NameLoad",
     "if f(a\n  g(b)\n  return ‸": "NameLoad:f NameLoad:a body Expr Call NameLoad:g NameLoad:b Return > NameLoad",
-    # These go on: a keyword argument, a comprehension, a condition, and what stands deeper.
+    # Continued lines: a keyword argument, a comprehension, a condition, and deeper lines.
     "x = f(a,\ny = ‸": "NameLoad:a keyword:y > NameLoad",
     "x = f(\ny = ‸": "NameLoad:f keyword:y > NameLoad",
     "if f(\n  a,\n  y=‸": "NameLoad:a keyword:y > NameLoad",
@@ -162,10 +164,10 @@ CASES = {
     "x = [a\nfor b in ‸": "NameLoad:a comprehension NameStore:b > NameLoad",
     "x = (a\nif b else ‸": "NameStore:x IfExp NameLoad:b NameLoad:a > NameLoad",
     "x = f(a +\ny, ‸": "BinOpAdd NameLoad:a NameLoad:y > NameLoad",
-    # Statements that cannot be closed: what can be read of them is.
+    # Statements that cannot be closed: the longest expression at their end is kept.
     "print a, b.‸": "NameLoad:a AttributeLoad NameLoad:b > attr",
     "a <> b.‸": "Module Expr AttributeLoad NameLoad:b > attr",
-    # Text behind the cursor tells the shape of the tree.
+    # Text after the cursor determines the shape of the tree.
     "a.‸b.c = 1\n": "AttributeStore AttributeLoad NameLoad:a > attr",
     "‸x = 3": "Module Assign > NameStore",
     "x = fo‸o(1)\n": "NameStore:x Call > NameLoad",
@@ -215,6 +217,11 @@ SCOPES = [
     Scope("class A:\n  a = 1\n  b = [‸ for c in d]", "c d", "a b"),
     Scope("def f(a, *b, c=1, **d):\n  ‸", "a b c d f"),
     Scope("def f(a, b=‸", "", "a b f"),
+    Scope("def f(a, b: ‸", "", "a b f"),
+    Scope("def f(a) -> ‸: pass\n", "", "a f"),
+    Scope("@‸\ndef f(a): pass\n", "", "a f"),
+    Scope("class C(‸): a = 1\n", "", "C a"),
+    Scope("class C:\n  a = 1\n  def f(self, b: ‸): pass\n", "a", "b f self"),
     Scope("def f(a):\n  b = 1\n  def g(c):\n    ‸", "a b c f g"),
     Scope("def f(a):\n  b = 1\nx = ‸", "f", "a b"),
     Scope("class C:\n  a = 1\n  b = ‸", "a", "C b"),
@@ -259,7 +266,7 @@ SCOPES = [
     Scope("‸", "__file__ __name__ __doc__ __path__", "__class__ __module__"),
     Scope("class C:\n  ‸", "__module__ __qualname__", "__class__"),
     Scope("class C:\n  def f(self):\n    ‸", "__class__ __file__", "__qualname__"),
-    # Lines above that are mended.
+    # Lines above that are completed.
     Scope("class A:\n  def f(self, a):\n    if a\n      x = 1\n    y = ‸", "A self a x", "y"),
     Scope("class A:\n  def f(self, a)\n    x = a\n    y = ‸", "A self a x", "y"),
     Scope("def f(a, b):\n  x = g(a\n  y = b\n  z = ‸", "a b x y", "z"),
@@ -284,8 +291,8 @@ def test_scope(text: str, visible: str, hidden: str) -> None:
     assert not set(hidden.split()) & names
 
 
-def test_names_of_code_that_is_left_out_stand_where_a_variable_is_read() -> None:
-    assert look("x y\nfrom a import *\nz = ‸").bound_names == frozenset()  # any name may be meant
+def test_names_of_code_that_is_left_out_are_possible_where_a_variable_is_read() -> None:
+    assert look("x y\nfrom a import *\nz = ‸").bound_names == frozenset()  # any name is possible
     assert not look("x y\nz.‸").in_scope
     assert look("x y\nz = (‸)\n").bound_names == {"x", "y"}
 
@@ -307,7 +314,7 @@ def test_names_of_code_that_is_left_out_stand_where_a_variable_is_read() -> None
         ("x = os.‸", None, ""),
     ],
 )
-def test_what_stands_before_the_word_in_the_name_of_a_module(text: str, prefix: str | None, word: str) -> None:
+def test_the_prefix_of_a_module_name(text: str, prefix: str | None, word: str) -> None:
     cursor = look(text)
     assert (cursor.module and cursor.module.prefix, cursor.word) == (prefix, word)
 
@@ -381,12 +388,12 @@ def test_nothing_else_is_passed_by_name(text: str) -> None:
     assert not look(text).argument_names
 
 
-def test_names_that_the_text_has_in_a_like_role() -> None:
+def test_names_that_the_text_has_in_a_similar_role() -> None:
     text = "class A:\n  def run(self, speed):\n    self.gear = speed\n    total = 0\n"
     assert look(f"{text}    self.‸").same_role_names == {"run", "gear"}
     assert look(f"{text}    ‸ += 1").same_role_names >= {"total", "speed", "self"}
     assert look(f"{text}    f(x=1, ‸").same_role_names == {"x", "self", "speed"}
-    assert not look(f"{text}    x = ‸").same_role_names  # scope says all
+    assert not look(f"{text}    x = ‸").same_role_names  # scope decides
 
 
 @pytest.mark.parametrize(
@@ -402,7 +409,7 @@ def test_names_that_the_text_has_in_a_like_role() -> None:
         ("x = ‸", ""),
     ],
 )
-def test_variables_of_comprehensions_are_expected_in_their_element(text: str, names: str) -> None:
+def test_targets_of_comprehensions_are_unused_in_their_element(text: str, names: str) -> None:
     assert look(text).unused_targets == set(names.split())
 
 

@@ -23,7 +23,7 @@ from rarename.progress import NullProgress, Progress
 from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines, is_name
-from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
+from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
 from rarename.tasks.misuse.functions import EncodedFile, Function, NestedFunctions, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 from rarename.tasks.sampler import bucketed_batches
@@ -62,11 +62,15 @@ class CheckModel:
     def encode(self, parsed: "_ParsedFile") -> EncodedFile:
         return EncodedFile.of(parsed.traversal, parsed.roles, parsed.language, self.folder.encoding)
 
-    def predict(self, batch: Sequence[Function], nested: Sequence[NestedFunctions]) -> BugPredictions:
+    def make_batch(self, functions: Sequence[Function]) -> MisuseBatch:
+        """The arrays that training would make of these functions."""
+        return self._collate([MisuseExample(function, (), seed=0) for function in functions], on_overflow="unk")
+
+    def predict(self, functions: Sequence[Function], nested: Sequence[NestedFunctions]) -> BugPredictions:
         """Predict the most probable bug of each function and of each function nested in it."""
-        collated = self._collate([MisuseExample(function, (), seed=0) for function in batch], on_overflow="unk")
-        outputs = self._session.run(collated.inputs())
-        return predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), collated, nested)
+        batch = self.make_batch(functions)
+        outputs = self._session.run(batch.inputs())
+        return predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), batch, nested)
 
 
 class Checker:

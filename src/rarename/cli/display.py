@@ -33,6 +33,8 @@ def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> st
 
     >>> describe_metrics({"loss": 0.7, "repair_accuracy": 0.5, "joint_accuracy": 0.3456})
     'joint 34.6, repair 50.0'
+    >>> describe_metrics({"mrr_types": 0.7, "mrr_values": 0.5}, limit=1)
+    'MRR of values 50.0'
     """
     shown = (f"{label} {100 * metrics[key]:.1f}" for key, label in METRIC_LABELS.items() if key in metrics)
     return ", ".join(islice(shown, limit))
@@ -52,10 +54,12 @@ def format_duration(seconds: float) -> str:
 
 
 class Display:
-    """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`."""
+    """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`.
+
+    Bars appear after `delay` seconds.
+    """
 
     def __init__(self, delay: float = 0.0) -> None:
-        """`delay` is the time in seconds before the first bar appears."""
         console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),

@@ -7,79 +7,67 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
 from rarename.cli.common import write
 from rarename.cli.display import Display
-from rarename.corpus.documents import SourceOptions
-from rarename.corpus.prepare import PrepareSettings, prepare
-from rarename.errors import UsageError
+from rarename.corpus.build import PrepareConfig, prepare
+from rarename.corpus.document import SPLIT_UNITS, SourceOptions
 from rarename.syntax import LANGUAGES
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename prepare corpora/mine ~/src pypi:numpy wheels/six-1.17.0-py2.py3-none-any.whl --language python
   rarename prepare corpora/web npm:react@19.0.0 @packages.txt --language javascript
-If it is interrupted, the same command goes on where it stopped."""
+To resume an interrupted command, run it again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    defaults, limits = PrepareSettings("python"), SourceOptions()
-    parser.add_argument("corpus", type=Path, metavar="CORPUS", help="the folder to make")
-    parser.add_argument(
-        "sources",
-        nargs="+",
-        metavar="SOURCE",
+    defaults, limits = PrepareConfig("python"), SourceOptions()
+    option = parser.add_argument
+    option("corpus", type=Path, metavar="CORPUS", help="the folder to create")
+    option(
+        "sources", nargs="+", metavar="SOURCE",
         help="a folder, file, or archive (zip, wheel, tar); pypi:NAME[==VERSION]; npm:NAME[@VERSION]; stdlib; "
-        "@LIST, a file with a source on each line; a file of published records (PY150, JS150, GREAT)",
-    )
-    parser.add_argument("--language", required=True, choices=LANGUAGES)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="default: all cores")
-    parser.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="draws the splits (default: 0)")
-    parser.add_argument(
-        "--max-nodes",
-        type=int,
-        default=defaults.max_nodes,
-        metavar="N",
-        help=f"leave larger trees out (default: {defaults.max_nodes})",
-    )
-    parser.add_argument(
-        "--max-file-bytes",
-        type=int,
-        default=limits.max_file_bytes,
-        metavar="N",
-        help=f"leave larger files out (default: {limits.max_file_bytes})",
-    )
-    parser.add_argument("--keep-minified", action="store_true", help="keep files squeezed by a program")
-    parser.add_argument("--keep-near-duplicates", action="store_true", help="keep files that are nearly the same")
-    parser.add_argument(
-        "--project-depth",
-        type=int,
-        metavar="N",
-        help="how many leading folders name a project (default: a folder is one project if it looks like one, "
-        "else each of its entries is)",
-    )
-    parser.add_argument(
-        "--splits",
-        type=Path,
-        metavar="FILE",
-        help="lines `train PROJECT`, `validation PROJECT`, `test PROJECT`",
-    )
-    records = parser.add_argument_group("published records")
-    records.add_argument(
-        "--paths", type=Path, action="append", default=[], metavar="FILE",
-        help="the list of paths of a record file; once for each, in the same order (default: the .txt beside it)",
+        "@LIST, a file with one source per line; a file of published records (PY150, JS150, GREAT)",
     )  # fmt: skip
-    records.add_argument("--by-owner", action="store_true", help="split by owner instead of by repository")
-    records.add_argument("--duplicates", type=Path, metavar="FILE", help="JSON clusters of duplicate paths")
-    records.add_argument(
-        "--allowed", type=Path, action="append", default=[], metavar="FILE",
-        help="manifest of files or list of repositories that may be used; may be given more than once",
+    option("--language", required=True, choices=LANGUAGES)
+    option(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (default: all cores)"
+    )
+    option("--seed", type=int, default=defaults.seed, metavar="N", help="draws the splits (default: %(default)s)")
+    option(
+        "--max-nodes", type=int, default=defaults.max_nodes, metavar="N",
+        help="leave out larger trees (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="json: the manifest")
+    option(
+        "--max-file-bytes", type=int, default=limits.max_file_bytes, metavar="N",
+        help="leave out larger files (default: %(default)s)",
+    )  # fmt: skip
+    option("--keep-minified", action="store_true", help="keep minified files")
+    option("--keep-near-duplicates", action="store_true", help="keep files that are nearly the same as others")
+    option(
+        "--project-depth", type=int, metavar="N",
+        help="the number of leading folders that name a project (default: a folder with project files such as "
+        "pyproject.toml is one project, else each of its entries is one)",
+    )  # fmt: skip
+    option("--splits", type=Path, metavar="FILE", help="lines `train PROJECT`, `validation PROJECT`, `test PROJECT`")
+    option("--output-format", choices=("text", "json"), default="text", help="json: the manifest")
+    record_option = parser.add_argument_group("published records").add_argument
+    record_option(
+        "--record-paths", type=Path, action="append", default=[], metavar="FILE",
+        help="the list of paths of a file of trees; once for each, in the same order (default: the .txt next to it)",
+    )  # fmt: skip
+    record_option("--split-by", choices=SPLIT_UNITS, default=limits.split_by, help="the unit of the splits")
+    record_option("--duplicate-clusters", type=Path, metavar="FILE", help="JSON list of clusters of duplicate paths")
+    record_option(
+        "--allow-list", type=Path, action="append", default=[], metavar="FILE",
+        help="a manifest of files or list of repositories that may be used; can be repeated",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.jobs < 1:
-        raise UsageError("--jobs must be 1 or more")
-    settings = PrepareSettings(
+    config = PrepareConfig(
         language=arguments.language,
         seed=arguments.seed,
         max_nodes=arguments.max_nodes,
@@ -89,48 +77,55 @@ def run(arguments: argparse.Namespace) -> int:
         sources=SourceOptions(
             max_file_bytes=arguments.max_file_bytes,
             project_depth=arguments.project_depth,
-            paths=tuple(arguments.paths),
-            by_owner=arguments.by_owner,
-            duplicates=arguments.duplicates,
-            allowed=tuple(arguments.allowed),
+            record_paths=tuple(arguments.record_paths),
+            split_by=arguments.split_by,
+            duplicate_clusters=arguments.duplicate_clusters,
+            allow_lists=tuple(arguments.allow_list),
         ),
     )
     try:
         with Display() as progress:
-            manifest = prepare(arguments.corpus, arguments.sources, settings, arguments.jobs, progress)
+            manifest = prepare(arguments.corpus, arguments.sources, config, arguments.jobs, progress)
     except KeyboardInterrupt:
-        print("rarename prepare: interrupted; the same command goes on from here", file=sys.stderr)
+        print("rarename prepare: interrupted; run the same command to resume", file=sys.stderr)
         return 130
-    if arguments.format == "json":
-        write(json.dumps(manifest, indent=1) + "\n")
-    else:
-        write(describe(manifest))
+    write(json.dumps(manifest, indent=1) + "\n" if arguments.output_format == "json" else describe(manifest))
     return 0
 
 
 def describe(manifest: dict[str, Any]) -> str:
-    """The splits and the skip report, for people."""
-    lines = [f"{manifest['language']} corpus from {len(manifest['sources'])} sources"]
-    for split, counts in manifest["splits"].items():
-        lines.append(
-            f"  {split:<11}{counts['projects']:>7,} projects {counts['files']:>9,} files "
-            f"{counts['functions']:>10,} functions {counts['nodes']:>12,} nodes"
-        )
-    lines.append(f"{manifest['values']:,} distinct values, {manifest['types']:,} node types")
-    if manifest["splits"]["test"]["files"] == 0 or manifest["splits"]["validation"]["files"] == 0:
-        lines.append("too few projects to fill every split: add sources, or tell projects apart by --project-depth")
-    duplicates = sum(counts["duplicate_functions"] for counts in manifest["splits"].values())
-    lines.append(f"{duplicates:,} functions left out because an identical one stays")
-    lines += describe_skips(manifest)
-    return "\n".join(lines) + "\n"
-
-
-def describe_skips(manifest: dict[str, Any]) -> list[str]:
-    """How many files were skipped, why, and examples."""
+    """The splits and what was skipped, as text."""
+    splits = manifest["splits"]
+    num_sources = len(manifest["sources"])
+    text = f"{manifest['language']} corpus from {num_sources} source{'s' if num_sources != 1 else ''}\n"
+    columns = ("projects", "files", "functions", "nodes")
+    text += table_text(["", *columns], [[split, *map(counts.get, columns)] for split, counts in splits.items()])
+    text += f"{manifest['values']:,} distinct values, {manifest['types']:,} node types\n"
+    if splits["test"]["files"] == 0 or splits["validation"]["files"] == 0:
+        text += "too few projects to fill every split: add sources, or separate projects with --project-depth\n"
+    num_duplicates = sum(counts["duplicate_functions"] for counts in splits.values())
+    text += f"{num_duplicates:,} functions left out because an identical one is kept\n"
     skipped = manifest["skipped"]
     total = sum(entry["count"] for entry in skipped.values())
-    lines = [f"{total:,} skipped" + (" (all of them in skipped.jsonl):" if total else "")]
-    for reason, entry in skipped.items():
-        example = entry["examples"][0].replace("\n", " ")
-        lines.append(f"  {entry['count']:>7,} {reason}, for example {example[:100]}")
-    return lines
+    rows = [
+        [entry["count"], reason, entry["examples"][0].replace("\n", " ")[:100]] for reason, entry in skipped.items()
+    ]
+    return text + f"{total:,} skipped (listed in skipped.jsonl)\n" + table_text(["", "reason", "example"], rows)
+
+
+def table_text(headers: list[str], rows: list[list[Any]]) -> str:
+    """A table as plain text, numbers to the right. It is never cut to the width of a terminal: it may be piped."""
+    table = Table(box=None, pad_edge=False)
+    for header, cell in zip(headers, rows[0] if rows else [], strict=False):
+        table.add_column(header, justify="left" if isinstance(cell, str) else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            *(
+                f"{cell:.1f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else cell
+                for cell in row
+            )
+        )
+    console = Console(width=10_000, color_system=None, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    return "".join(f"  {line.rstrip()}\n" for line in capture.get().splitlines()) if rows else ""

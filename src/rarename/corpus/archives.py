@@ -1,58 +1,66 @@
 """Zip and tar archives, wheels and npm packages: read in memory, never extracted, never trusted.
 
-Nothing is written to disk, so no name can lead anywhere. What an archive can still do is lie and explode:
-declared sizes are checked before and enforced while reading, and each archive has one budget of
-uncompressed bytes, spent in the order of its listing, so that every process draws the same line.
+Nothing is written to disk, so no member name can do harm. Declared sizes may be wrong, and an archive may be a
+compression bomb. So sizes are checked before reading and enforced while reading, and each archive has one budget of
+uncompressed bytes. Members use it up in the order of the listing, so that every process stops at the same member.
 """
 
+import re
 import stat
 import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
-from rarename.corpus.documents import Chunk, ChunkLimits, Document, Skip, Source, coarse, cut
-from rarename.corpus.paths import (
-    ARCHIVE_WITHIN,
-    DUPLICATE_NAME,
-    LINK,
-    SPECIAL_FILE,
-    UNREADABLE,
-    UNSAFE_NAME,
-    is_archive,
-    printable,
-    shown,
-    too_large,
-    unsafe,
-)
-from rarename.corpus.streams import STREAM_ERRORS, BudgetSpent, Metered, open_stream
+from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut, cut_stream
+from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
+from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
 from rarename.errors import SourceError
 
 BROKEN = "archive is broken"
+COMPRESSION = "unusual compression"
 ENCRYPTED = "encrypted"
 OVER_BUDGET = "archive over its limits"
-COMPRESSION = "unusual compression"
+UNSAFE_NAME = "unsafe name"
 
-_ALWAYS_FINE = 1_000_000
-"""Members up to this size may have any ratio: an empty table packs well and harms nobody."""
+MAX_NAME_LENGTH = 1_000
+_ANY_RATIO_BYTES = 1_000_000
+"""Members up to this size may have any compression ratio: they cannot do harm."""
 _MIN_BUDGET = 64_000_000
-_HEADER_ROOM = 2_000_000
-"""Bytes that may stand between two members of a tar: long names and the like, which tarfile keeps."""
-_DIRECTORY_ENTRY = 200
-"""Bytes of a zip's directory that an honest member takes: 46, its name, a few extra fields."""
+_HEADER_BYTES = 2_000_000
+"""The limit of bytes between two members of a tar, such as long names: tarfile keeps them in memory."""
+_DIRECTORY_ENTRY_BYTES = 200
+"""The limit of bytes per member in the directory of a zip: 46, the name and a few extra fields."""
 
 _HOSTILE = (ArithmeticError, LookupError, RecursionError, ValueError, NotImplementedError, struct.error)
-"""What the standard library lets through, besides its own errors, when an archive is made to hurt."""
+"""What the standard library raises, besides its own errors, for a malicious archive."""
 _BROKEN_ZIP = (zipfile.BadZipFile, *STREAM_ERRORS, *_HOSTILE)
 _BROKEN_TAR = (tarfile.TarError, *STREAM_ERRORS, *_HOSTILE)
 
 
-@dataclass(frozen=True)
-class _Member:
+def name_fault(name: str) -> str:
+    """What is unsafe about the name of an archive member; empty if nothing is.
+
+    >>> name_fault("a/../../etc/x.py"), name_fault("C:/x.py"), name_fault("a/b.py")
+    ('leads out of the archive', 'absolute', '')
+    """
+    parts = name.replace("\\", "/").split("/")
+    if not any(parts):
+        return "empty"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"longer than {MAX_NAME_LENGTH} characters"
+    if any(char < " " or char == "\x7f" for char in name):
+        return "has control characters"
+    if not parts[0] or re.match(r"[A-Za-z]:", name):
+        return "absolute"
+    return "leads out of the archive" if ".." in parts else ""
+
+
+class _Member(NamedTuple):
     name: str
     """As the archive has it."""
     path: str
@@ -62,22 +70,21 @@ class _Member:
 
 @dataclass(frozen=True)
 class ArchiveSource(Source):
-    """What zip and tar have in common: how members are named, told apart and counted."""
+    """What zip and tar have in common: names, projects and limits of members."""
 
     def _skip(self, name: str, reason: str, detail: str = "") -> Skip:
-        path = self._inner_path(name)
-        return Skip(f"{self.prefix}/{shown(path)}", self._project(path), reason, detail)
+        path = self._path_within(name)
+        return Skip(f"{self.prefix}/{display_path(path)}", self._project(path), reason, detail)
 
-    def _whole(self, reason: str, detail: str) -> Skip:
-        """A skip of the archive, or of the rest of it."""
+    def _skip_rest(self, reason: str, detail: str) -> Skip:
         return Skip(self.prefix, self.prefix, reason, detail)
 
-    def _inner_path(self, name: str) -> str:
-        """A member's path without the folders that packaging added."""
+    def _path_within(self, name: str) -> str:
+        """The path of a member without the folders that packaging added."""
         parts = printable(name).split("/")
         if self.origin.kind == "npm" and len(parts) > 1:
-            return "/".join(parts[1:])  # `package/`, as a rule; npm drops the first folder whatever its name
-        if parts[0].endswith(".data") and self.place.suffix.lower() == ".whl":
+            return "/".join(parts[1:])  # usually `package/`; npm drops the first folder whatever its name
+        if parts[0].endswith(".data") and self.path.suffix.lower() == ".whl":
             return "/".join(parts[2:] if parts[1:2] in (["purelib"], ["platlib"]) else parts[1:])
         return "/".join(parts)
 
@@ -86,243 +93,198 @@ class ArchiveSource(Source):
             return self.origin.name if self.origin.kind in ("pypi", "npm") else self.prefix
         return "/".join(path.split("/")[: self.options.project_depth])
 
-    def _judge(self, name: str, size: int, seen: set[str]) -> _Member | Skip | None:
-        """Decide about a regular file by its name and declared size; None when it is of no interest."""
+    def _select(self, name: str, size: int, seen: set[str]) -> _Member | Skip | None:
+        """Select or skip a regular file, by its name and declared size; None if it is not of the language."""
         if not self.is_wanted(name):
-            return self._skip(name, ARCHIVE_WITHIN) if is_archive(name) else None
-        fault = unsafe(name)
-        if fault:
+            return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
+        if fault := name_fault(name):
             return self._skip(name, UNSAFE_NAME, fault)
         if size > self.options.max_file_bytes:
-            return self._skip(name, too_large(self.options.max_file_bytes), f"{size} bytes")
-        path = self._inner_path(name)
+            return self._skip(name, over_limit(self.options.max_file_bytes), f"{size} bytes")
+        path = self._path_within(name)
         if path in seen:
-            return self._skip(name, DUPLICATE_NAME, "the first one is kept")
+            return self._skip(name, Reason.DUPLICATE_NAME, "the first one is kept")
         seen.add(path)
         return _Member(name, path, size)
 
-    def _document(self, member: _Member, content: bytes) -> Document:
+    def _document(self, member: _Member, content: bytes) -> Document | Skip:
+        if len(content) != member.size:
+            return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
         return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
 
     def _budget(self) -> int:
         """How many uncompressed bytes the archive may have."""
-        ratio_limit = max(_MIN_BUDGET, self.options.max_ratio * self.place.stat().st_size)
+        ratio_limit = max(_MIN_BUDGET, self.options.max_ratio * self.path.stat().st_size)
         return min(self.options.max_archive_bytes, ratio_limit)
 
 
 @dataclass(frozen=True)
 class ZipSource(ArchiveSource):
-    """A zip archive or wheel."""
+    """A zip archive or wheel. Its directory is at the end."""
 
     def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
-        """List the directory at the archive's end."""
         try:
             with self._open() as archive:
                 members, skips = self._list(archive)
         except SourceError as error:
-            return [], [self._whole(BROKEN, str(error))]
-        return cut(self.index, (info.file_size for info, _ in members), limits), skips
+            return [], [self._skip_rest(BROKEN, str(error))]
+        return cut(self.index, (member.size for _, member in members), limits), skips
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
-        """Read the members of a chunk, each up to its declared size."""
         try:
             with self._open() as archive:
                 members, _ = self._list(archive)
                 for info, member in members[chunk.first : chunk.first + chunk.count]:
                     yield self._read_member(archive, info, member)
         except SourceError as error:
-            yield self._whole(BROKEN, str(error))
+            yield self._skip_rest(BROKEN, str(error))
 
-    @contextmanager
-    def _open(self) -> Iterator[zipfile.ZipFile]:
+    def _open(self) -> zipfile.ZipFile:
         try:
-            num_bytes = _directory_bytes(self.place)
-            if num_bytes > self.options.max_members * _DIRECTORY_ENTRY:
-                raise SourceError(
-                    f"{self.place.name} has a directory of {num_bytes} bytes, "
-                    f"too large for {self.options.max_members} members"
-                )
-            archive = zipfile.ZipFile(self.place)
+            num_bytes, max_members = _directory_bytes(self.path), self.options.max_members
+            if num_bytes > max_members * _DIRECTORY_ENTRY_BYTES:
+                directory = f"{self.path.name} has a directory of {num_bytes} bytes"
+                raise SourceError(f"{directory}, too large for {max_members} members")
+            return zipfile.ZipFile(self.path)
         except _BROKEN_ZIP as error:
-            raise SourceError(f"{self.place.name} cannot be opened: {error}") from None
-        with archive:
-            yield archive
+            raise SourceError(f"{self.path.name} cannot be opened: {error}") from None
 
     def _list(self, archive: zipfile.ZipFile) -> tuple[list[tuple[zipfile.ZipInfo, _Member]], list[Skip]]:
         members: list[tuple[zipfile.ZipInfo, _Member]] = []
         skips: list[Skip] = []
         seen: set[str] = set()
-        budget = self._budget()
-        infos = archive.infolist()
-        if len(infos) > self.options.max_members:
-            surplus = len(infos) - self.options.max_members
-            skips.append(self._whole(OVER_BUDGET, f"{surplus} members beyond {self.options.max_members}"))
-        for info in infos[: self.options.max_members]:
-            found = self._judge_info(info, seen)
+        budget = left = self._budget()
+        infos, max_members = archive.infolist(), self.options.max_members
+        if len(infos) > max_members:
+            skips.append(self._skip_rest(OVER_BUDGET, f"{len(infos) - max_members} members beyond {max_members}"))
+        for info in infos[:max_members]:
+            found = self._select_info(info, seen)
             if isinstance(found, _Member):
-                # Members may share their packed bytes, so the archive's own size says nothing.
-                budget -= info.file_size
-                if budget < 0:
-                    skips.append(self._whole(OVER_BUDGET, f"over {self._budget()} bytes, uncompressed"))
+                # Members may share their compressed bytes, so the size of the archive is no limit.
+                left -= found.size
+                if left < 0:
+                    skips.append(self._skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed"))
                     break
                 members.append((info, found))
             elif found is not None:
                 skips.append(found)
-        members.sort(key=lambda pair: pair[1].path)
-        return members, skips
+        return sorted(members, key=lambda pair: pair[1].path), skips
 
-    def _judge_info(self, info: zipfile.ZipInfo, seen: set[str]) -> _Member | Skip | None:
-        # `orig_filename`, because zipfile cuts the other one at a NUL
-        name = info.orig_filename
-        mode = info.external_attr >> 16
+    def _select_info(self, info: zipfile.ZipInfo, seen: set[str]) -> _Member | Skip | None:
+        # `orig_filename`, because zipfile cuts `filename` at a NUL
+        name, mode = info.orig_filename, info.external_attr >> 16
         if info.is_dir() or stat.S_ISDIR(mode):
             return None
         if stat.S_ISLNK(mode):
-            return self._skip(name, LINK, "symbolic link")
+            return self._skip(name, Reason.LINK, "symbolic link")
         if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
-            return self._skip(name, SPECIAL_FILE)
-        if not self.is_wanted(name):
-            return self._judge(name, info.file_size, seen)
-        if info.flag_bits & 0x1:
-            return self._skip(name, ENCRYPTED)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            # The other methods cannot be unpacked in small steps: one step could fill the memory.
-            return self._skip(name, COMPRESSION, f"method {info.compress_type}; expected stored or deflated")
-        if info.file_size > max(_ALWAYS_FINE, self.options.max_ratio * info.compress_size):
-            return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
-        return self._judge(name, info.file_size, seen)
+            return self._skip(name, Reason.SPECIAL_FILE)
+        if self.is_wanted(name):
+            if info.flag_bits & 0x1:
+                return self._skip(name, ENCRYPTED)
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                # The other methods cannot be unpacked in small steps: one step could fill the memory.
+                return self._skip(name, COMPRESSION, f"method {info.compress_type}; expected stored or deflated")
+            if info.file_size > max(_ANY_RATIO_BYTES, self.options.max_ratio * info.compress_size):
+                return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
+        return self._select(name, info.file_size, seen)
 
     def _read_member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: _Member) -> Document | Skip:
         try:
             with archive.open(info) as file:
-                # zipfile gives no more than the declared size, then compares the checksum
-                content = file.read(info.file_size + 1)
+                # zipfile returns at most the declared size, then compares the checksum
+                return self._document(member, file.read(member.size + 1))
         except _BROKEN_ZIP as error:
-            return self._skip(member.name, UNREADABLE, str(error))
-        except RuntimeError:  # what zipfile raises when a password is missing
+            return self._skip(member.name, Reason.UNREADABLE, str(error))
+        except RuntimeError:  # zipfile: a password is missing
             return self._skip(member.name, ENCRYPTED)
-        if len(content) != info.file_size:
-            return self._skip(member.name, UNREADABLE, f"{len(content)} bytes, {info.file_size} declared")
-        return self._document(member, content)
 
 
 @dataclass(frozen=True)
 class TarSource(ArchiveSource):
-    """A tar archive, compressed or not. It has no directory: to list or to read it is a pass over it."""
+    """A tar archive, compressed or not. It has no directory: listing it and reading a chunk each scan the archive."""
 
     def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
-        """List the archive in one pass, within its budget."""
-        sizes: list[int] = []
-        skips: list[Skip] = []
-        for found, _ in self._pass():
-            if isinstance(found, Skip):
-                skips.append(found)
-            else:
-                sizes.append(found.size)
-        return cut(self.index, sizes, coarse(limits, len(sizes), sum(sizes))), skips
+        found = [member for member, _ in self._scan()]
+        sizes = [member.size for member in found if isinstance(member, _Member)]
+        return cut_stream(self.index, sizes, limits), [skip for skip in found if isinstance(skip, Skip)]
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
-        """Pass over the archive up to the chunk's last member; skips were reported by the listing."""
-        number = -1
-        for found, file in self._pass():
-            if isinstance(found, Skip):
-                continue
-            number += 1
-            if number < chunk.first:
-                continue
+        scanned = ((found, file) for found, file in self._scan() if isinstance(found, _Member))
+        for member, file in islice(scanned, chunk.first, chunk.first + chunk.count):
             if file is None:
-                yield self._skip(found.name, UNREADABLE, "the archive has no content for it")
+                yield self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
                 continue
             try:
-                content = file.read(found.size + 1)
-            except (BudgetSpent, *_BROKEN_TAR) as error:
-                yield self._skip(found.name, UNREADABLE, str(error))
-                return
-            if len(content) != found.size:
-                yield self._skip(found.name, UNREADABLE, f"{len(content)} bytes, {found.size} declared")
-            else:
-                yield self._document(found, content)
-            if number + 1 == chunk.first + chunk.count:
+                yield self._document(member, file.read(member.size + 1))
+            except (BudgetExceeded, *_BROKEN_TAR) as error:
+                yield self._skip(member.name, Reason.UNREADABLE, str(error))
                 return
 
-    def _pass(self) -> Iterator[tuple[_Member | Skip, IO[bytes] | None]]:
-        """Every member worth reading, and every skip, in the archive's order."""
+    def _scan(self) -> Iterator[tuple[_Member | Skip, IO[bytes] | None]]:
+        """Every selected member with its content, and every skip, in the order of the archive."""
         seen: set[str] = set()
-        budget = self._budget()
         try:
-            with open_stream(self.place) as stream:
-                metered = Metered(stream, budget)
-                metered.allow(_HEADER_ROOM)
+            with open_stream(self.path) as stream:
+                metered = MeteredStream(stream, self._budget())
+                metered.allow(_HEADER_BYTES)
                 headers = _Headers()
                 with tarfile.open(fileobj=metered, mode="r|", tarinfo=headers.type) as archive:
-                    num_members = 0
-                    while (info := archive.next()) is not None:
-                        num_members += 1
-                        if num_members > self.options.max_members:
-                            yield self._whole(OVER_BUDGET, f"members beyond {self.options.max_members}"), None
-                            return
+                    for number, info in enumerate(iter(archive.next, None), start=1):
+                        if number > self.options.max_members:
+                            raise BudgetExceeded(f"members beyond {self.options.max_members}")
                         if info.size < 0 or info.issparse():
-                            detail = "negative size" if info.size < 0 else "sparse file"
-                            yield self._whole(BROKEN, f"the rest cannot be read: {detail}"), None
-                            return
-                        archive.members = []  # type: ignore[attr-defined]  # tarfile would remember them all
-                        metered.allow(info.size + _HEADER_ROOM)
-                        found = self._judge_tarinfo(info, seen)
-                        if isinstance(found, _Member):
-                            yield found, archive.extractfile(info)
-                        elif found is not None:
-                            yield found, None
+                            raise tarfile.ReadError("negative size" if info.size < 0 else "sparse file")
+                        archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
+                        metered.allow(info.size + _HEADER_BYTES)
+                        found = self._select_info(info, seen)
+                        if found is not None:
+                            yield found, archive.extractfile(info) if isinstance(found, _Member) else None
                     if not headers.at_end:
-                        yield (
-                            self._whole(BROKEN, "the rest cannot be read: it ends without an end mark"),
-                            None,
-                        )
-        except BudgetSpent as spent:
-            yield self._whole(OVER_BUDGET, str(spent)), None
+                        raise tarfile.ReadError("it ends without an end mark")
+        except BudgetExceeded as error:
+            yield self._skip_rest(OVER_BUDGET, str(error)), None
         except _BROKEN_TAR as error:
-            yield self._whole(BROKEN, f"the rest cannot be read: {error}"), None
+            yield self._skip_rest(BROKEN, f"the rest cannot be read: {error}"), None
 
-    def _judge_tarinfo(self, info: tarfile.TarInfo, seen: set[str]) -> _Member | Skip | None:
+    def _select_info(self, info: tarfile.TarInfo, seen: set[str]) -> _Member | Skip | None:
         if info.isdir():
             return None
         if info.issym() or info.islnk():
-            return self._skip(info.name, LINK, "symbolic link" if info.issym() else "hard link")
-        if not info.isreg():
-            return self._skip(info.name, SPECIAL_FILE)
-        return self._judge(info.name, info.size, seen)
+            return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
+        return self._select(info.name, info.size, seen) if info.isreg() else self._skip(info.name, Reason.SPECIAL_FILE)
 
 
 class _Headers:
-    """Watches the headers that tarfile reads: a damaged one ends the archive for it, without a word."""
+    """Records whether the end mark was read: tarfile also stops, without an error, at a damaged header."""
 
     def __init__(self) -> None:
         self.at_end = False
-        watcher = self
+        headers = self
 
         class Header(tarfile.TarInfo):
             @classmethod
             def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-                watcher.at_end = bool(buf) and not any(buf)  # a block of zeros is the end mark
+                headers.at_end = bool(buf) and not any(buf)  # a block of zeros is the end mark
                 return super().frombuf(buf, encoding, errors)
 
         self.type = Header
 
 
 def _directory_bytes(path: Path) -> int:
-    """The size of a zip's directory, as its last record claims; 0 when there is no such record.
+    """The size of a zip's directory, as its end record declares it; 0 if there is no such record.
 
-    zipfile reads the whole directory at once: better to know beforehand what that would take.
+    zipfile reads the whole directory into memory, so its size must be checked before.
     """
     with path.open("rb") as file:
-        end = file.seek(0, 2)
-        file.seek(max(0, end - 65_600 - 20))
+        file.seek(max(0, file.seek(0, 2) - 65_600 - 20))
         tail = file.read()
-        place = tail.rfind(b"PK\x05\x06")
-        if place < 0 or len(tail) < place + 22:
+        end_record = tail.rfind(b"PK\x05\x06")
+        if end_record < 0 or len(tail) < end_record + 22:
             return 0
-        num_bytes = int(struct.unpack_from("<L", tail, place + 12)[0])
-        if num_bytes < 0xFFFFFFFF or tail[place - 20 : place - 16] != b"PK\x06\x07":
+        num_bytes = int(struct.unpack_from("<L", tail, end_record + 12)[0])
+        if num_bytes < 0xFFFFFFFF or tail[end_record - 20 : end_record - 16] != b"PK\x06\x07":
             return num_bytes
-        file.seek(struct.unpack_from("<Q", tail, place - 12)[0])
-        record = file.read(56)
-        return int(struct.unpack_from("<Q", record, 40)[0]) if len(record) == 56 else num_bytes
+        file.seek(struct.unpack_from("<Q", tail, end_record - 12)[0])
+        zip64_record = file.read(56)
+        return int(struct.unpack_from("<Q", zip64_record, 40)[0]) if len(zip64_record) == 56 else num_bytes

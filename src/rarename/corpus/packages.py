@@ -1,7 +1,7 @@
-"""Packages of the Python and JavaScript registries, fetched by the user's own pip and npm.
+"""Packages of the Python and JavaScript registries, downloaded by the user's own pip and npm.
 
-Only ready-made archives are fetched and nothing in them is ever run: no source distributions, because pip
-would run their build scripts to learn their names, and npm packs without scripts.
+Only ready-made archives are downloaded, and nothing in them is ever run. Source distributions of Python are not used:
+pip would run their build scripts. npm packs without scripts.
 """
 
 import importlib.util
@@ -17,27 +17,26 @@ from tempfile import mkdtemp
 
 from rarename.errors import SourceError
 
-_PYPI = re.compile(
-    r"pypi:(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9][A-Za-z0-9.!+_-]*))?"
-)
-_NPM = re.compile(
-    r"npm:(?P<name>(?:@[A-Za-z0-9_~][A-Za-z0-9._~-]*/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*)"
-    r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9.+_-]*))?"
-)
-_FORMS = {"pypi": (_PYPI, "pypi:NAME or pypi:NAME==VERSION"), "npm": (_NPM, "npm:NAME or npm:NAME@VERSION")}
+_SPECS = {
+    "pypi": (
+        r"pypi:(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:==(?P<version>[A-Za-z0-9][A-Za-z0-9.!+_-]*))?",
+        "pypi:NAME or pypi:NAME==VERSION",
+    ),
+    "npm": (
+        r"npm:(?P<name>(?:@[A-Za-z0-9_~][A-Za-z0-9._~-]*/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*)"
+        r"(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9.+_-]*))?",
+        "npm:NAME or npm:NAME@VERSION",
+    ),
+}
+"""The form of a spec, for us and for the user."""
 
 _OTHER_PLATFORMS = (
-    "manylinux2014_x86_64",
-    "manylinux_2_28_x86_64",
-    "macosx_11_0_arm64",
-    "macosx_10_9_x86_64",
-    "win_amd64",
-)
-"""Where a wheel may be for when there is none for this machine: its source files are the same."""
+    "manylinux2014_x86_64", "manylinux_2_28_x86_64", "macosx_11_0_arm64", "macosx_10_9_x86_64", "win_amd64",
+)  # fmt: skip
+"""Tried if there is no wheel for this machine: the source files are the same."""
 
-_TIMEOUT = 1_800
-_SAID = 300
-"""Characters of a tool's own words that an error repeats."""
+_TIMEOUT_SECONDS = 1_800
+_MAX_ERROR_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -48,42 +47,37 @@ class Package:
     """`pypi` or `npm`."""
     name: str
     version: str
-    """Empty: the newest."""
-
-    @property
-    def folder(self) -> str:
-        """The name of its folder among the downloads."""
-        return f"{self.name}@{self.version or 'newest'}".replace("/", "+")
+    """Empty for the newest."""
 
 
 def is_package(spec: str) -> bool:
-    """Whether a source is named as a package."""
-    return spec.startswith(tuple(f"{kind}:" for kind in _FORMS))
+    """Whether a source is a package, by its prefix."""
+    return spec.startswith(tuple(f"{kind}:" for kind in _SPECS))
 
 
 def parse_package(spec: str) -> Package:
-    """Read `pypi:NAME==VERSION` or `npm:NAME@VERSION`.
+    """Parse `pypi:NAME==VERSION` or `npm:NAME@VERSION`.
 
     >>> parse_package("npm:@babel/parser@7.24.0")
     Package(kind='npm', name='@babel/parser', version='7.24.0')
     """
     kind = spec.split(":")[0]
-    form, expected = _FORMS[kind]
-    match = form.fullmatch(spec)
-    if not match:  # not only a matter of taste: what starts with a dash would be an option of pip or npm
+    pattern, expected = _SPECS[kind]
+    match = re.fullmatch(pattern, spec)
+    if not match:  # a name that starts with a dash would be an option of pip or npm
         raise SourceError(f"{spec!r} names no package; expected {expected}")
     name = re.sub(r"[-_.]+", "-", match["name"]).lower() if kind == "pypi" else match["name"]
     return Package(kind, name, match["version"] or "")
 
 
 def fetch(package: Package, downloads: Path) -> Path:
-    """Download a package's archive, or find it there from before; a download that broke off starts anew."""
-    finished = downloads / package.kind / package.folder
+    """Download the archive of a package, unless it has been downloaded before."""
+    finished = downloads / package.kind / f"{package.name}@{package.version or 'newest'}".replace("/", "+")
     if not finished.is_dir():
         finished.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(mkdtemp(prefix=".download-", dir=finished.parent))
         try:
-            _DOWNLOAD[package.kind](package, temporary)
+            (_download_wheel if package.kind == "pypi" else _download_npm)(package, temporary)
             _only_file(package, temporary)
             temporary.rename(finished)
         except OSError:
@@ -95,7 +89,7 @@ def fetch(package: Package, downloads: Path) -> Path:
 
 
 def version_of(package: Package, archive: Path) -> str:
-    """The version of a downloaded package, from the archive's name when the user named none."""
+    """The version of a downloaded package, by the name of its archive if the user gave none."""
     if package.version:
         return package.version
     if package.kind == "pypi":
@@ -115,18 +109,17 @@ def _download_wheel(package: Package, folder: Path) -> None:
         *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"),
         *("--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder.resolve())),
     ]
-    other = [part for platform in _OTHER_PLATFORMS for part in ("--platform", platform)]
-    said = _run([*command, requirement], folder)
-    if said is not None and "No matching distribution" in said:
-        said = _run([*command, *other, requirement], folder)
-    if said is None:
-        return
-    if "No matching distribution" in said:
+    platforms = [argument for platform in _OTHER_PLATFORMS for argument in ("--platform", platform)]
+    error = _run([*command, requirement], folder)
+    if error is not None and "No matching distribution" in error:
+        error = _run([*command, *platforms, requirement], folder)
+    if error is not None and "No matching distribution" in error:
         raise SourceError(
             f"pip finds no wheel of {requirement!r}; if it exists as a source distribution only, "
             "download that archive and name the file (pip would run its build script)"
         )
-    raise SourceError(f"pip cannot download {requirement!r}: {_last_words(said)}")
+    if error is not None:
+        raise SourceError(f"pip cannot download {requirement!r}: {_last_error(error)}")
 
 
 def _download_npm(package: Package, folder: Path) -> None:
@@ -136,18 +129,14 @@ def _download_npm(package: Package, folder: Path) -> None:
             f"npm:{package.name} needs npm, which is not on the PATH; install Node.js or name a downloaded .tgz instead"
         )
     requirement = f"{package.name}@{package.version}" if package.version else package.name
-    destination = str(folder.resolve())
-    command = [npm, "pack", requirement, "--ignore-scripts", "--silent", "--pack-destination", destination]
-    said = _run(command, folder)
-    if said is not None:
-        raise SourceError(f"npm cannot download {requirement!r}: {_last_words(said) or 'it gave no reason'}")
-
-
-_DOWNLOAD = {"pypi": _download_wheel, "npm": _download_npm}
+    options = ("--ignore-scripts", "--silent", "--pack-destination", str(folder.resolve()))
+    error = _run([npm, "pack", requirement, *options], folder)
+    if error is not None:
+        raise SourceError(f"npm cannot download {requirement!r}: {_last_error(error) or 'it gave no reason'}")
 
 
 def _run(command: Sequence[str], folder: Path) -> str | None:
-    """Run a tool in an empty folder, where it meets nobody's files; its words if it fails, else None."""
+    """Run a tool in an empty folder, away from all project files; its output if it fails, else None."""
     try:
         result = subprocess.run(
             command,
@@ -156,21 +145,21 @@ def _run(command: Sequence[str], folder: Path) -> str | None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"no answer within {_TIMEOUT} seconds"
+        return f"no answer within {_TIMEOUT_SECONDS} seconds"
     except OSError as error:
         return str(error)
     return None if result.returncode == 0 else (result.stderr + result.stdout)
 
 
-def _last_words(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _last_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()] or lines
-    return errors[-1][:_SAID] if errors else ""
+    return errors[-1][:_MAX_ERROR_CHARACTERS] if errors else ""
 
 
 def _only_file(package: Package, folder: Path) -> Path:

@@ -1,7 +1,4 @@
-"""Sources: what the user named, as things that files can be read from.
-
-`resolve` turns specs into sources, `plan` lists them all; each source then reads its chunks in any process.
-"""
+"""Specs to sources: `resolve` finds what the user named, `plan` lists it in chunks, which any process can read."""
 
 import hashlib
 import sys
@@ -9,24 +6,22 @@ import sysconfig
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rarename.corpus.archives import TarSource, ZipSource
-from rarename.corpus.documents import Chunk, ChunkLimits, Origin, Skip, Source, SourceOptions
-from rarename.corpus.folders import FolderSource, project_depth
+from rarename.corpus.document import Chunk, ChunkLimits, Origin, Skip, Source, SourceOptions
+from rarename.corpus.folder import FolderSource, default_project_depth
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
-from rarename.corpus.paths import ARCHIVE_ENDINGS, is_archive, printable
-from rarename.corpus.published import (
+from rarename.corpus.record_files import (
     EXAMPLES,
     TREES,
     RecordSource,
-    kind_of_records,
-    open_records,
-    read_allowed,
+    read_allow_list,
     read_duplicates,
-    root_type,
-)
+    sniff_records,
+)  # fmt: skip
+from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
 from rarename.progress import Progress
 from rarename.syntax.language import Language
@@ -35,246 +30,208 @@ from rarename.syntax.tokens import TOKENS
 PACKAGE_MISSING = "package not available"
 
 STDLIB = "stdlib"
-_DOWNLOADS_AT_ONCE = 4
+_PARALLEL_DOWNLOADS = 4
 _RECORD_ENDINGS = (".json", ".jsonl", ".txt", ".gz")
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """The sources that can be read, and the packages that could not be had."""
-
-    sources: list[Source]
-    skips: list[Skip]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Every chunk of every source, and what the listing already left out."""
-
-    chunks: list[Chunk]
-    skips: list[Skip]
-
-
 def resolve(
-    specs: Sequence[str],
-    language: Language,
-    work: Path,
-    options: SourceOptions,
-    progress: Progress,
-) -> Resolved:
-    """Find what the user named, downloading packages into `work / "downloads"`.
+    specs: Sequence[str], language: Language, work: Path, options: SourceOptions, progress: Progress
+) -> tuple[list[Source], list[Skip]]:
+    """The sources that the user named, and what is not available. Packages are downloaded to `work / "downloads"`.
 
-    A name that means nothing is an error at once. A package that cannot be had is a skip: one of a hundred
-    must not stop the others. Only if nothing at all can be had it is an error.
+    A spec that means nothing is an error. A package that is not available is a skip, because one of a hundred must not
+    stop the others. It is an error if no source is available.
     """
     if not specs:
-        raise UsageError("no sources; name a folder, an archive, a package or a file of records")
-    names = [name for spec in specs for name in _expand(spec)]
-    packages = {name: parse_package(name) for name in dict.fromkeys(names) if is_package(name)}
-    local = {name: _open_local(name, language, options) for name in dict.fromkeys(names) if name not in packages}
-    archives = _fetch_all(packages, work / "downloads", progress)
+        raise UsageError("no sources; name a folder, an archive, a package or a record file")
+    names = dict.fromkeys(name for spec in specs for name in _expand(spec))
+    packages = {name: parse_package(name) for name in names if is_package(name)}
+    found: dict[str, Source | SourceError] = {
+        name: _open_local(name, language, options) for name in names if name not in packages
+    }
+    found |= _open_packages(packages, work / "downloads", language, options, progress)
     sources: list[Source] = []
     skips: list[Skip] = []
-    for name in dict.fromkeys(names):
-        if name in local:
-            sources.append(local[name])
-            continue
-        package, archive = packages[name], archives[name]
-        if isinstance(archive, SourceError):
-            skips.append(Skip(name, package.name, PACKAGE_MISSING, str(archive)))
+    for name in names:
+        source = found[name]
+        if isinstance(source, SourceError):
+            skips.append(Skip(name, packages[name].name, PACKAGE_MISSING, str(source)))
         else:
-            sources.append(_open_package(name, package, archive, language, options))
+            sources.append(source)
     if not sources:
         raise SourceError("none of the sources is available:\n" + "\n".join(skip.detail for skip in skips))
-    return Resolved(_with_lists(_numbered(sources), options), skips)
+    return _with_record_paths(_with_unique_prefixes(sources), options), skips
 
 
-def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> Plan:
-    """List all sources. Nothing to read at all is an error, because it is never what the user wanted."""
+def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> tuple[list[Chunk], list[Skip]]:
+    """Every chunk of every source, and what the listings left out. It is an error if there is nothing to read."""
     chunks: list[Chunk] = []
     skips: list[Skip] = []
     progress.start("listing files", len(sources))
     for source in sources:
-        found, left_out = source.chunks(limits)
-        chunks += found
-        skips += left_out
-        if not found:
+        source_chunks, source_skips = source.chunks(limits)
+        chunks += source_chunks
+        skips += source_skips
+        if not source_chunks:
             progress.log(f"{source.origin.spec}: no {', '.join(source.suffixes)} files")
         progress.advance()
     if not chunks:
         endings = ", ".join(dict.fromkeys(ending for source in sources for ending in source.suffixes))
-        named = ", ".join(source.origin.spec for source in sources)
-        skipped = f"; {len(skips)} left out, the first: {_explained(skips[0])}" if skips else ""
-        raise SourceError(f"no {endings} files in {named}{skipped}")
-    return Plan(chunks, skips)
+        message = f"no {endings} files in {', '.join(source.origin.spec for source in sources)}"
+        if skips:
+            detail = f" ({skips[0].detail})" if skips[0].detail else ""
+            message += f"; {len(skips)} left out, the first: {skips[0].path}: {skips[0].reason}{detail}"
+        raise SourceError(message)
+    return chunks, skips
 
 
 def _expand(spec: str) -> list[str]:
-    """The specs of `@list.txt`, or the spec itself."""
+    """The specs in `@list.txt`, with relative paths based on the folder of the list; any other spec as it is."""
     if not spec.startswith("@"):
         return [spec]
     path = Path(spec[1:])
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{spec}: the list cannot be read: {error}") from None
-    # A `#` within a line may be part of a file's name; only a whole line is a comment.
-    entries = [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+    # A `#` within a line may be part of a file name, so only whole lines are comments.
+    entries = [line for line in lines if line and not line.startswith("#")]
     for entry in entries:
         if entry.startswith("@"):
             raise SourceError(f"{path}: {entry!r} is a list within a list; name it on the command line")
     if not entries:
-        raise SourceError(f"{path}: the list is empty; expected one source a line")
-    return [_beside(path, entry) for entry in entries]
-
-
-def _beside(path: Path, entry: str) -> str:
-    """A list's entry; relative paths start at the list's folder."""
-    if is_package(entry) or entry == STDLIB or Path(entry).is_absolute():
-        return entry
-    return str(path.parent / entry)
+        raise SourceError(f"{path}: the list is empty; expected one source per line")
+    return [
+        entry if is_package(entry) or entry == STDLIB or Path(entry).is_absolute() else str(path.parent / entry)
+        for entry in entries
+    ]
 
 
 def _open_local(spec: str, language: Language, options: SourceOptions) -> Source:
     if spec == STDLIB:
-        return _open_stdlib(language, options)
-    place = Path(spec)
+        if ".py" not in language.suffixes:
+            raise SourceError(f"{STDLIB} holds Python, not {language.name}; name other sources")
+        origin = Origin(STDLIB, STDLIB, STDLIB, ".".join(map(str, sys.version_info[:3])))
+        path = Path(sysconfig.get_path("stdlib"))
+        return FolderSource(0, origin, path, STDLIB, language.suffixes, options, project_depth=1)
+    path = Path(spec)
     try:
-        is_folder, is_file = place.is_dir(), place.is_file()
-    except (OSError, ValueError):  # a name too long, or with a NUL
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, ValueError):  # a name that is too long or has a NUL
         is_folder = is_file = False
     if is_folder:
-        depth = project_depth(place) if options.project_depth is None else options.project_depth
-        origin = Origin(spec, "folder", _name_of(place))
-        return FolderSource(0, origin, place.resolve(), origin.name, language.suffixes, options, depth)
-    if not is_file:
-        raise SourceError(
-            f"{spec!r} is neither a folder, a file nor a package; expected a path, pypi:NAME, npm:NAME, "
-            f"{STDLIB} or @LIST"
-        )
-    return _open_file(spec, place.resolve(), language, options)
+        depth = default_project_depth(path) if options.project_depth is None else options.project_depth
+        origin = Origin(spec, "folder", _name_of(path))
+        return FolderSource(0, origin, path.resolve(), origin.name, language.suffixes, options, depth)
+    if is_file:
+        return _open_file(spec, path.resolve(), language, options)
+    expected = f"expected a path, pypi:NAME, npm:NAME, {STDLIB} or @LIST"
+    raise SourceError(f"{spec!r} is neither a folder, a file nor a package; {expected}")
 
 
-def _open_stdlib(language: Language, options: SourceOptions) -> Source:
-    if ".py" not in language.suffixes:
-        raise SourceError(f"{STDLIB} holds Python, not {language.name}; name other sources")
-    version = ".".join(map(str, sys.version_info[:3]))
-    origin = Origin(STDLIB, STDLIB, STDLIB, version)
-    place = Path(sysconfig.get_path("stdlib"))
-    return FolderSource(0, origin, place, STDLIB, language.suffixes, options, depth=1)
-
-
-def _open_file(spec: str, place: Path, language: Language, options: SourceOptions) -> Source:
-    name = _name_of(place)
-    if is_archive(place.name):
+def _open_file(spec: str, path: Path, language: Language, options: SourceOptions) -> Source:
+    name = _name_of(path)
+    if is_archive(path.name):
         stem = next(name[: -len(ending)] for ending in ARCHIVE_ENDINGS if name.lower().endswith(ending))
-        origin = Origin(spec, "archive", stem or name, "", _sha256(place))
-        return _open_archive(origin, place, language, options)
-    records = kind_of_records(place) if place.name.lower().endswith(_RECORD_ENDINGS) else None
+        return _open_archive(Origin(spec, "archive", stem or name, "", _sha256(path)), path, language, options)
+    records, root_type = sniff_records(path) if path.name.lower().endswith(_RECORD_ENDINGS) else (None, "")
     if records is not None:
-        _check_language(spec, records, language)
-        if records == TREES and (root := root_type(place)) not in ("", language.root_type):
-            raise SourceError(f"{spec} holds trees of {root}; those of {language.name} begin with {language.root_type}")
-        origin = Origin(spec, records, name, "", _sha256(place))
-        return open_records(RecordSource(0, origin, place, name, language.suffixes, options))
-    source = FolderSource(0, Origin(spec, "file", name), place, name, language.suffixes, options)
-    if not source.is_wanted(place.name):
+        _check_record_language(spec, records, root_type, language)
+        origin = Origin(spec, records, name, "", _sha256(path))
+        return RecordSource(0, origin, path, name, language.suffixes, options).checked()
+    source = FolderSource(0, Origin(spec, "file", name), path, name, language.suffixes, options)
+    if not source.is_wanted(path.name):
         endings = ", ".join((*language.suffixes, *ARCHIVE_ENDINGS))
         raise SourceError(f"{spec}: not a file of {language.name} (one of {endings}), nor published records")
     return source
 
 
-def _check_language(spec: str, records: str, language: Language) -> None:
-    if (records == EXAMPLES) != (language.name == TOKENS.name):
-        met = "GREAT examples, which are token sequences" if records == EXAMPLES else "syntax trees"
-        advice = f"--language {TOKENS.name}" if records == EXAMPLES else "the language they were made from"
-        raise SourceError(f"{spec} holds {met}; ask for {advice}, not {language.name}")
+def _check_record_language(spec: str, records: str, root_type: str, language: Language) -> None:
+    if records == EXAMPLES and language.name != TOKENS.name:
+        met = "GREAT examples, which are token sequences"
+        raise SourceError(f"{spec} holds {met}; use --language {TOKENS.name}, not {language.name}")
+    if records == TREES and language.name == TOKENS.name:
+        raise SourceError(f"{spec} holds syntax trees; use --language with their language, not {language.name}")
+    if records == TREES and root_type not in ("", language.root_type):
+        expected = f"those of {language.name} begin with {language.root_type}"
+        raise SourceError(f"{spec} holds trees of {root_type}; {expected}")
 
 
-def _open_package(spec: str, package: Package, archive: Path, language: Language, options: SourceOptions) -> Source:
-    origin = Origin(spec, package.kind, package.name, version_of(package, archive), _sha256(archive))
-    return _open_archive(origin, archive.resolve(), language, options)
-
-
-def _open_archive(origin: Origin, place: Path, language: Language, options: SourceOptions) -> Source:
+def _open_archive(origin: Origin, path: Path, language: Language, options: SourceOptions) -> Source:
     """By content, not by name: a zip may be called .tar.gz."""
-    kind = ZipSource if zipfile.is_zipfile(place) or place.suffix.lower() in (".zip", ".whl") else TarSource
-    return kind(0, origin, place, origin.name, language.suffixes, options)
+    is_zip = zipfile.is_zipfile(path) or path.suffix.lower() in (".zip", ".whl")
+    return (ZipSource if is_zip else TarSource)(0, origin, path, origin.name, language.suffixes, options)
 
 
-def _fetch_all(packages: dict[str, Package], downloads: Path, progress: Progress) -> dict[str, Path | SourceError]:
-    """Download several packages at a time; a failure is a result like another."""
+def _open_packages(
+    packages: dict[str, Package], downloads: Path, language: Language, options: SourceOptions, progress: Progress
+) -> dict[str, Source | SourceError]:
+    """Download several packages at a time; a failed download is a result."""
 
-    def attempt(package: Package) -> Path | SourceError:
+    def open_package(spec: str, package: Package) -> Source | SourceError:
         try:
-            return fetch(package, downloads)
+            archive = fetch(package, downloads)
         except SourceError as error:
             return error
+        origin = Origin(spec, package.kind, package.name, version_of(package, archive), _sha256(archive))
+        return _open_archive(origin, archive.resolve(), language, options)
 
     if not packages:
         return {}
     progress.start("fetching packages", len(packages))
-    with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
+    opened: dict[str, Source | SourceError] = {}
+    with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
         try:
-            pending = {name: pool.submit(attempt, package) for name, package in packages.items()}
-            results: dict[str, Path | SourceError] = {}
-            for name, future in pending.items():
-                results[name] = result = future.result()
-                if isinstance(result, SourceError):
-                    progress.log(f"{name}: {result}")
+            for spec, future in [
+                (spec, pool.submit(open_package, spec, package)) for spec, package in packages.items()
+            ]:
+                opened[spec] = source = future.result()
+                if isinstance(source, SourceError):
+                    progress.log(f"{spec}: {source}")
                 progress.advance()
-            return results
         finally:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C, do not start what is still waiting
+            pool.shutdown(cancel_futures=True)  # Ctrl-C stops the downloads that have not started
+    return opened
 
 
-def _numbered(sources: list[Source]) -> list[Source]:
-    """Give every source its index, and a prefix that no other has: the second `src` becomes `src~2`."""
+def _with_unique_prefixes(sources: Sequence[Source]) -> list[Source]:
+    """Number the sources, and give each a prefix that no other has: the second `src` becomes `src~2`."""
     taken: set[str] = set()
-    result: list[Source] = []
+    numbered: list[Source] = []
     for index, source in enumerate(sources):
         prefix, number = source.prefix, 1
         while prefix in taken:
             number += 1
             prefix = f"{source.prefix}~{number}"
         taken.add(prefix)
-        result.append(replace(source, index=index, prefix=prefix))
-    return result
+        numbered.append(replace(source, index=index, prefix=prefix))
+    return numbered
 
 
-def _with_lists(sources: list[Source], options: SourceOptions) -> list[Source]:
-    """Give every file of trees the list of its paths, and check the lists that all share."""
+def _with_record_paths(sources: list[Source], options: SourceOptions) -> list[Source]:
+    """Give every file of trees the list of its paths. Check the lists that all sources share."""
+    for path in options.allow_lists:
+        read_allow_list(path)
+    if options.duplicate_clusters is not None:
+        read_duplicates(options.duplicate_clusters)
     trees = [source for source in sources if isinstance(source, RecordSource) and source.origin.kind == TREES]
-    if options.paths and len(options.paths) != len(trees):
-        raise UsageError(f"{len(options.paths)} lists of paths for {len(trees)} files of trees; expected one for each")
-    for path in options.allowed:
-        read_allowed(path)
-    if options.duplicates is not None:
-        read_duplicates(options.duplicates)
-    lists: dict[int, Path] = {}
+    given = options.record_paths
+    if given and len(given) != len(trees):
+        raise UsageError(f"{len(given)} lists of paths for {len(trees)} files of trees; expected one for each")
     for number, source in enumerate(trees):
-        beside = source.place.with_name(source.place.name.split(".json")[0] + ".txt")
-        path = options.paths[number] if options.paths else beside
+        next_to_it = source.path.with_name(source.path.name.split(".json")[0] + ".txt")
+        path = given[number] if given else next_to_it
         if path.is_file():
-            lists[source.index] = path.resolve()
-        elif options.paths:
+            sources[source.index] = replace(source, record_paths=path.resolve())
+        elif given:
             raise SourceError(f"{path}: no such list of paths")
-    return [
-        replace(source, paths=lists[source.index])
-        if isinstance(source, RecordSource) and source.index in lists
-        else source
-        for source in sources
-    ]
+    return sources
 
 
-def _name_of(place: Path) -> str:
-    return printable(place.resolve().name) or "root"
+def _name_of(path: Path) -> str:
+    return printable(path.resolve().name) or "root"
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _explained(skip: Skip) -> str:
-    return f"{skip.path}: {skip.reason}" + (f" ({skip.detail})" if skip.detail else "")

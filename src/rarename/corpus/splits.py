@@ -9,42 +9,44 @@ from rarename.errors import UsageError
 
 
 class SplitName(StrEnum):
-    """The parts of a corpus."""
+    """The splits of a corpus."""
 
     TRAIN = "train"
     VALIDATION = "validation"
     TEST = "test"
 
 
-SHARES = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}
-"""The part of all nodes that each split should hold; training has the rest."""
+FRACTIONS = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}
+"""The fraction of all nodes in each split; training has the rest."""
+GAP = 0.05
+"""A split is full when less than this fraction of it is left. Only small projects would fit into the last gap, so
+filling it would draw the smallest projects into every test split."""
 
 
-def assign(sizes: Mapping[str, int], seed: int, shares: Mapping[SplitName, float] = SHARES) -> dict[str, SplitName]:
-    """Give each project, of which the size in nodes is known, to a split.
+def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
+    """Assign each project, given its size in nodes, to a split.
 
     Projects come in an order drawn from the seed. Each goes to test or validation, whichever has more room left, if it
-    fits there; what does not fit, and all others once the shares are nearly full, is for training. A split that got
-    nothing takes the smallest project of training, if another one remains there.
+    fits there. All others are for training. An empty split takes the smallest project of training, unless that is the
+    only one.
 
-    >>> splits = assign({"a": 50, "b": 40, "c": 5, "d": 5}, seed=0)
+    >>> splits = assign_splits({"a": 50, "b": 40, "c": 5, "d": 5}, seed=0)
     >>> sorted((name, str(split)) for name, split in splits.items())
     [('a', 'train'), ('b', 'train'), ('c', 'test'), ('d', 'validation')]
     """
     total = sum(sizes.values())
-    room = {split: share * total for split, share in shares.items()}
-    result = dict.fromkeys(sorted(sizes, key=lambda project: _draw(project, seed)), SplitName.TRAIN)
-    for project in result:
-        split = max(room, key=lambda split: room[split] / shares[split])
-        # Filling the last gap would draw the smallest projects into every test split.
-        if sizes[project] <= room[split] and room[split] > 0.05 * shares[split] * total:
-            result[project] = split
+    room = {split: fraction * total for split, fraction in FRACTIONS.items()}
+    assigned = dict.fromkeys(sorted(sizes, key=lambda project: _draw(project, seed)), SplitName.TRAIN)
+    for project in assigned:
+        split = max(room, key=lambda split: room[split] / FRACTIONS[split])
+        if sizes[project] <= room[split] and room[split] > GAP * FRACTIONS[split] * total:
+            assigned[project] = split
             room[split] -= sizes[project]
-    for split in shares:
-        trained = [project for project, given in result.items() if given == SplitName.TRAIN]
-        if split not in result.values() and len(trained) > 1:
-            result[min(trained, key=lambda project: sizes[project])] = split
-    return result
+    for split in FRACTIONS:
+        trained = [project for project, given in assigned.items() if given == SplitName.TRAIN]
+        if split not in assigned.values() and len(trained) > 1:
+            assigned[min(trained, key=lambda project: sizes[project])] = split
+    return assigned
 
 
 def _draw(project: str, seed: int) -> bytes:
@@ -52,8 +54,8 @@ def _draw(project: str, seed: int) -> bytes:
 
 
 def read_splits(path: Path) -> dict[str, SplitName]:
-    """Read which project belongs to which split: lines of a split's name, a blank, a project."""
-    result = {}
+    """Read the splits of projects: each line is the name of a split, a blank and a project."""
+    splits = {}
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -63,8 +65,7 @@ def read_splits(path: Path) -> dict[str, SplitName]:
             continue
         name, _, project = line.strip().partition(" ")
         if name not in list(SplitName) or not project:
-            raise UsageError(
-                f"{path}:{number}: expected one of {', '.join(SplitName)}, a blank and a project, not {line!r}"
-            )
-        result[project.strip()] = SplitName(name)
-    return result
+            expected = f"one of {', '.join(SplitName)}, a blank and a project"
+            raise UsageError(f"{path}:{number}: expected {expected}, not {line!r}")
+        splits[project.strip()] = SplitName(name)
+    return splits

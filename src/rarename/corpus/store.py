@@ -1,4 +1,4 @@
-"""The corpus on disk: written once, read by index, memory-mapped, from many workers.
+"""The corpus on disk: written once, memory-mapped, read by index from many workers.
 
     corpus/
     ├── manifest.json        format version, language, sources, counts, what was skipped and why
@@ -7,9 +7,8 @@
     ├── types.arrow          every node type, most frequent first, with its count
     └── train-00000.arrow …  a row for each file of a split: its nodes as flat integer columns
 
-All tables are Arrow files without compression, so that reading one maps it into memory and a list column is a
-flat integer array with offsets: what training wants, and what polars, DuckDB and `datasets` read as well.
-`docs/corpus-format.md` describes every column.
+All tables are Arrow files without compression. Reading a table maps it into memory, and a list column is a flat integer
+array with offsets. `docs/corpus-format.md` describes every column.
 """
 
 import hashlib
@@ -35,19 +34,19 @@ FORMAT = "rarename-corpus"
 VERSION = 2
 MANIFEST = "manifest.json"
 EMPTY_RANK = Special.EMPTY.rank
-"""Stands in the column of values for no value."""
+"""The value of a node without a value."""
 
-COUNTED = {
+ROLE_GROUPS = {
     "names": IDENTIFIER_ROLES,
     "others": frozenset({Role.OPERATOR, Role.CONSTANT}),
     "numbers": frozenset({Role.NUMBER}),
     "strings": frozenset({Role.STRING}),
     "regexps": frozenset({Role.REGEXP}),
 }
-"""The columns of `values.arrow` that count occurrences, by the roles in which a value occurs.
+"""The columns of `values.arrow` that count occurrences, by the role of the value.
 
-One string may be a name here and a literal there. Counts by role let one corpus rank values for tasks that
-hide literals and for tasks that do not.
+The same string may be a name in one node and a literal in another. With counts by role, one corpus serves tasks that
+mask literals and tasks that do not.
 """
 
 NODE_COLUMNS = {
@@ -57,12 +56,21 @@ NODE_COLUMNS = {
     "roles": pa.int8(),
     "lines": pa.int32(),
 }
-"""A list for each file with an entry for each node."""
+"""List columns with an entry for each node of a file."""
+
+
+BUG_COLUMNS = {
+    "bug_location": pa.int32(),
+    "repair_targets": pa.list_(pa.int32()),
+    "repair_candidates": pa.list_(pa.int32()),
+    "bug_kind": pa.string(),
+}
+"""The fields of the `MisuseLabel` of a GREAT example."""
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One file of a corpus; the arrays are views into the memory-mapped store."""
+    """One file of a corpus. Its arrays are views of the memory-mapped tables."""
 
     path: str
     project: str
@@ -73,7 +81,7 @@ class StoredFile:
     roles: NDArray[np.int8]
     lines: NDArray[np.int32]
     functions: NDArray[np.int32]
-    """A row `start, length` for each function that is no duplicate, nested ones included."""
+    """A row `start, length` for each function, nested ones included, duplicates excluded."""
     bug: MisuseLabel | None
 
 
@@ -89,7 +97,7 @@ class Split:
 
     def __getitem__(self, index: int) -> StoredFile:
         if not 0 <= index < len(self):
-            raise IndexError(f"the split has {len(self)} files, there is none of index {index}")
+            raise IndexError(f"index {index} is out of range: the split has {len(self)} files")
         shard = int(np.searchsorted(self._starts, index, side="right")) - 1
         return _stored_file(self._tables[shard], index - int(self._starts[shard]))
 
@@ -97,22 +105,16 @@ class Split:
         return (self[index] for index in range(len(self)))
 
     def shards(self, *names: str) -> Iterator[tuple[NDArray[np.int64], list[str], dict[str, NDArray[Any]]]]:
-        """For each shard the number of nodes and the project of each file, and flat node columns, file after file."""
+        """For each shard: the number of nodes and the project of each file, and node columns of all files."""
         for table in self._tables:
             columns = {name: table.column(name).combine_chunks() for name in names}
-            offsets = [column.offsets.to_numpy() for column in columns.values()]
+            offsets = next(iter(columns.values())).offsets.to_numpy()
             flat = {name: column.flatten().to_numpy() for name, column in columns.items()}
-            yield np.diff(offsets[0]).astype(np.int64), table.column("project").to_pylist(), flat
-
-    def column(self, name: str) -> Iterator[NDArray[Any]]:
-        """A flat node column, shard by shard: for what needs all nodes and no borders between files."""
-        for table in self._tables:
-            for chunk in table.column(name).chunks:
-                yield chunk.flatten().to_numpy()
+            yield np.diff(offsets).astype(np.int64), table.column("project").to_pylist(), flat
 
 
 def content_digest(corpus: Path) -> str:
-    """Of the names and bytes of all tables."""
+    """A SHA-256 of the names and bytes of all tables."""
     digest = hashlib.sha256()
     for path in sorted(corpus.glob("*.arrow")):
         with path.open("rb") as file:
@@ -138,15 +140,13 @@ class Corpus:
         return language_named(self.manifest["language"])
 
     def digest(self) -> str:
-        """Tells a corpus from others, and from what stood in its folder before.
+        """Identifies the content of the corpus, whatever its folder and the command that made it.
 
-        The same content has the same digest, wherever and with whatever command it was made. The tables are not read
-        for it: `prepare` has done so, and a table that was replaced since most likely has another size.
+        It does not read the tables, because `prepare` has stored their digest. It adds their sizes, because a table
+        that was replaced since then has most likely another size.
         """
-        text = f"{self.manifest['digest']}\n"
-        for path in sorted(self.path.glob("*.arrow")):
-            text += f"{path.name} {path.stat().st_size}\n"
-        return hashlib.sha256(text.encode()).hexdigest()
+        sizes = "".join(f"{path.name} {path.stat().st_size}\n" for path in sorted(self.path.glob("*.arrow")))
+        return hashlib.sha256(f"{self.manifest['digest']}\n{sizes}".encode()).hexdigest()
 
     def split(self, name: str) -> Split:
         """The files of a split: "train", "validation" or "test"."""
@@ -167,7 +167,7 @@ class Corpus:
         return Vocabulary(read_table(self.path / "types.arrow").column("type").to_pylist())
 
     def value(self, rank: int) -> str | None:
-        """The value behind a rank id, None for a special one."""
+        """The value of a rank id; None for a special one."""
         return None if rank < 0 else str(self._values.column("value")[rank].as_py())
 
     def values(self) -> list[str]:
@@ -175,62 +175,57 @@ class Corpus:
         return [str(value) for value in self._values.column("value").to_pylist()]
 
     def counts(self, *groups: str) -> NDArray[np.int64]:
-        """How often each value, by rank, occurs in training in the roles of these groups (see `COUNTED`)."""
+        """How often each value, by rank, occurs in training in these `ROLE_GROUPS`, by default all."""
         counts = np.zeros(self.num_values, dtype=np.int64)
-        for group in groups or COUNTED:
+        for group in groups or ROLE_GROUPS:
             counts += self._values.column(group).to_numpy()
         return counts
 
     def ranking(self, *groups: str) -> NDArray[np.int64]:
-        """For each rank id the rank that its value has when only these groups of roles are counted.
+        """For each rank id, the rank of its value if only these groups of roles are counted.
 
-        A task that hides strings says `ranking("names", "others", "numbers")`: a vocabulary of size N is then
-        what stands below N here, and no place in it is lost to strings. Values that do not occur follow behind.
+        A task that masks strings uses `ranking("names", "others", "numbers")`. A vocabulary of size N then has the
+        values of ranks below N, and none of them is a string. Values that do not occur come last.
         """
         counts = self.counts(*groups)
         counts[self._first_placeholder :] = -1
-        order = np.argsort(-counts, kind="stable")
         ranks = np.empty(len(counts), dtype=np.int64)
-        ranks[order] = np.arange(len(counts))
+        ranks[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
         return ranks
 
     @cached_property
     def _first_placeholder(self) -> int:
-        """Where the values begin that are spelt like placeholders: they stand last, and no vocabulary has them."""
+        """The rank of the first value in the form of a placeholder: they come last, and no vocabulary has them."""
         first = self.num_values
         while first and is_placeholder(self.value(first - 1) or ""):
             first -= 1
         return first
 
     def num_occurring(self, *groups: str) -> int:
-        """How many values occur in training in the roles of these groups, and may be in a vocabulary."""
+        """How many values occur in training in these groups of roles, without those in the form of a placeholder."""
         return int((self.counts(*groups)[: self._first_placeholder] > 0).sum())
 
     def vocabulary(self, size: int | None = None, *groups: str) -> Vocabulary:
-        """The most frequent values of the training split, by default those that occur as names."""
+        """The most frequent values of the training split, by default of those that occur as names."""
         groups = groups or ("names",)
         order = np.argsort(self.ranking(*groups))[: self.num_occurring(*groups)][:size]
         return Vocabulary(self._values.column("value").take(pa.array(order)).to_pylist())
 
     def traversal(self, file: StoredFile) -> Traversal:
-        """The tree of a stored file, in its own names."""
+        """The tree of a stored file, with its values as strings."""
         distinct, inverse = np.unique(file.values, return_inverse=True)
         names = np.array([self.value(rank) for rank in distinct.tolist()], dtype=object)
-        types = self.types
-        return Traversal(
-            types=[types[node_type] for node_type in file.types.tolist()],
-            values=names[inverse].tolist(),
-            parents=file.parents.tolist(),
-        )
+        types = [*map(self.types.__getitem__, file.types.tolist())]
+        return Traversal(types=types, values=names[inverse].tolist(), parents=file.parents.tolist())
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a corpus; a clear error if the folder is none, or one that this version cannot read."""
+    """The manifest of a corpus. CorpusError if the folder is not a corpus of this version."""
     path = folder / MANIFEST
     if not path.is_file():
         if (folder / ".work").is_dir():
-            raise CorpusError(f"{folder} is not finished; run the same `rarename prepare` again to go on")
-        raise CorpusError(f"{folder} is no corpus (it has no {MANIFEST}); make one with `rarename prepare`")
+            raise CorpusError(f"{folder} is not finished; run the same `rarename prepare` again to resume")
+        raise CorpusError(f"{folder} is not a corpus (it has no {MANIFEST}); make one with `rarename prepare`")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         version = (manifest["format"], manifest["version"])
@@ -241,14 +236,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise CorpusError(f"{path} is damaged: {error!r}; prepare the corpus again") from error
     if version != (FORMAT, VERSION):
         raise CorpusError(
-            f"{folder} is of format {version[0]} version {version[1]}; this rarename reads {FORMAT} version "
-            f"{VERSION}. Prepare the corpus again with this version."
+            f"{folder} has format {version[0]} version {version[1]}; this rarename reads {FORMAT} version {VERSION}. "
+            "Prepare the corpus again with this version."
         )
     return dict(manifest)
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write an Arrow file, whole or not at all."""
+    """Write an Arrow file atomically."""
     with (
         replacing(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
@@ -270,20 +265,14 @@ def _stored_file(table: pa.Table, row: int) -> StoredFile:
     def numbers(name: str) -> Any:
         return table.column(name)[row].values.to_numpy()
 
-    def bug() -> MisuseLabel | None:
-        if "bug_location" not in table.column_names:
-            return None
-        return MisuseLabel(
-            table.column("bug_location")[row].as_py(),
-            tuple(table.column("repair_targets")[row].as_py()),
-            tuple(table.column("repair_candidates")[row].as_py()),
-            table.column("bug_kind")[row].as_py(),
-        )
-
+    bug = None
+    if "bug_location" in table.column_names:
+        location, targets, candidates, kind = (table.column(name)[row].as_py() for name in BUG_COLUMNS)
+        bug = MisuseLabel(location, tuple(targets), tuple(candidates), kind)
     return StoredFile(
         path=table.column("path")[row].as_py(),
         project=table.column("project")[row].as_py(),
         **{name: numbers(name) for name in NODE_COLUMNS},
         functions=np.stack([numbers("function_starts"), numbers("function_lengths")], axis=1),
-        bug=bug(),
+        bug=bug,
     )

@@ -64,7 +64,7 @@ class CausalAttentionFn(torch.autograd.Function):
                 grad_block, _pad_left(v[:, :, :num_seen], padding), grad_block @ rel_values.transpose(-2, -1)
             )
             if ctx.dropout:  # dropped weights are zero, kept ones were scaled up
-                grad_weights *= (dropped != 0) / (1 - ctx.dropout)
+                grad_weights *= (dropped != 0).to(dropped.dtype) / (1 - ctx.dropout)
             grad_scores = torch.ops.aten._softmax_backward_data(grad_weights, weights, -1, weights.dtype)
             grad_per_offset = _sum_per_offset(grad_scores, rel_keys.shape[1], 0)  # softmax gradients sum to zero
             grad_q[:, :, block] = grad_scores @ _pad_left(k[:, :, :num_seen], padding) + grad_per_offset @ rel_keys

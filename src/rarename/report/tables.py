@@ -82,8 +82,8 @@ def readme_table(groups: Sequence[ResultGroup], task: str) -> str:
 def update_tables(text: str, groups: Sequence[ResultGroup]) -> str:
     """Replace what is between `<!-- results:misuse -->` (or `completion`) and `<!-- /results -->` in a page."""
     return re.sub(
-        r"(<!-- results:(\w+) -->\n\n).*?(\n<!-- /results -->)",
-        lambda match: f"{match[1]}{readme_table(groups, match[2])}{match[3]}",
+        r"(<!-- results:(\w+) -->\n).*?(<!-- /results -->)",
+        lambda match: f"{match[1]}\n{readme_table(groups, match[2])}\n{match[3]}",
         text,
         flags=re.DOTALL,
     )

@@ -1,10 +1,10 @@
 """Tokens: source text as a plain sequence, the third kind of traversal.
 
-The tokens are spelled as in the GREAT data set, so that its ready-made examples and a text of one's own
-look alike: lines begin with `#NEWLINE#`, deeper lines with `#INDENT#`, and `def name(`, `class Name`,
-`is not`, `not in` and the `**kwargs` of a parameter list are one token each.
+The tokens are written as in the GREAT data set, so that its ready-made examples and other texts look alike: lines begin
+with `#NEWLINE#`, deeper lines with `#INDENT#`, and `def name(`, `class Name`, `is not`, `not in` and the `**kwargs` of
+a parameter list are one token each.
 
-Every token is a root (parent -1): a position is a token's index, with nothing in between.
+Every token is a root (parent -1): the position of a token is its index.
 """
 
 import codecs
@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rarename.syntax.language import Language, RecordStyle
+from rarename.syntax.language import Language
+from rarename.syntax.records import PY150
 from rarename.syntax.traversal import NO_PLACE, Role, Span, Traversal
 
 TOKEN_CLASSES = ("Name", "Function", "Class", "Keyword", "Number", "String", "Operator", "Layout")
@@ -23,8 +24,8 @@ TOKEN_CLASSES = ("Name", "Function", "Class", "Keyword", "Number", "String", "Op
 NEWLINE, INDENT, UNINDENT = "#NEWLINE#", "#INDENT#", "#UNINDENT#"
 
 _STRING_START = r"[bBrRuUfF]{0,2}"
-# A string that is never closed ends with its line (triple quotes: with the text). So every quote starts a
-# token, none is tried twice, and the time stays linear whatever the text.
+# A string that is never closed ends with its line (triple quotes: with the text). So every quote starts a token, none
+# is tried twice, and the time stays linear whatever the text.
 _STRING = "|".join(
     _STRING_START + body
     for body in (
@@ -53,6 +54,7 @@ _WHOLE_NUMBER = re.compile(r"[-+]?\.?\d")
 
 _CONSTANTS = frozenset({"None", "True", "False"})
 _KEYWORDS = frozenset(keyword.kwlist) | {"is not", "not in"}
+_AUGMENTED = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", ">>=", "<<=", "@=", ":="})
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -66,20 +68,17 @@ def token_class(token: str) -> str:
         return "Keyword"
     if token in (NEWLINE, INDENT, UNINDENT) or not token or token.isspace():
         return "Layout"
-    definition = _DEFINITION.match(token)
-    if definition:
+    if definition := _DEFINITION.match(token):
         return "Function" if definition[1] == "def" else "Class"
     if _WHOLE_STRING.match(token):
         return "String"
     if _WHOLE_NUMBER.match(token):
         return "Number"
-    if _DOTTED.fullmatch(token) or _COMPOUND.fullmatch(token):
-        return "Name"
-    return "Operator"
+    return "Name" if _DOTTED.fullmatch(token) or _COMPOUND.fullmatch(token) else "Operator"
 
 
 def sequence(tokens: Sequence[str]) -> Traversal:
-    """A traversal of ready-made tokens, such as those of a GREAT example; positions stay what they are."""
+    """A traversal of ready-made tokens, such as those of a GREAT example. Positions stay the same."""
     return Traversal([token_class(token) for token in tokens], list(tokens), [-1] * len(tokens))
 
 
@@ -89,40 +88,38 @@ def _encoding(data: bytes) -> str:
 
 def _parse(text: str, tolerant: bool) -> Traversal:
     """Split a text into tokens. Any text can be split, so a tolerant parse is no different."""
-    tokens: list[str] = []
-    spans: list[Span] = []
-    for token, span in _lex(text.replace("\r\n", "\n").replace("\r", "\n")):
-        tokens.append(token)
-        spans.append(span)
-    tree = sequence(tokens)
-    places = np.array(spans, dtype=np.int32).reshape(len(spans), 4)
-    return Traversal(tree.types, tree.values, tree.parents, places)
+    pairs = list(_lex(text.replace("\r\n", "\n").replace("\r", "\n")))
+    tree = sequence([token for token, _ in pairs])
+    spans = np.array([span for _, span in pairs], dtype=np.int32).reshape(len(pairs), 4)
+    return Traversal(tree.types, tree.values, tree.parents, spans)
 
 
 def _lex(text: str) -> Iterator[tuple[str, Span]]:
     indents = [0]
     line, column = 1, 0
-    layout_due: int | None = len(text) - len(text.lstrip(" \t"))  # the indentation of a line that just began
+    indentation: int | None = len(text) - len(text.lstrip(" \t"))  # of a line that just began
     header_depth = 0  # brackets open since `def name(`; 0 outside a parameter list
     stars: Span | None = None  # a `**` of a parameter list, waiting for its name
     for match in _LEXER.finditer(text):
         kind, piece = match.lastgroup, match[0]
         start = (line, column)
-        line, column = _advance(line, column, piece)
+        if num_lines := piece.count("\n"):
+            line, column = line + num_lines, _num_bytes(piece[piece.rindex("\n") + 1 :])
+        else:
+            column += _num_bytes(piece)
         if kind == "line":
-            layout_due = _width(piece)
+            indentation = len(piece[piece.rindex("\n") + 1 :].expandtabs(8))
             continue
         if kind in ("comment", "blank"):
             continue
-        if layout_due is not None:
-            yield from _layout(layout_due, indents)
-            layout_due = None
+        if indentation is not None:
+            yield from ((token, NO_PLACE) for token in _layout(indentation, indents))
+            indentation = None
         if stars is not None:
-            both = Span(stars.line, stars.column, line, column)
-            joined = kind == "name" and stars[2:] == start
-            yield ("**" + piece, both) if joined else ("**", stars)
+            is_joined = kind == "name" and stars[2:] == start
+            yield ("**" + piece, Span(*stars[:2], line, column)) if is_joined else ("**", stars)
             stars = None
-            if joined:
+            if is_joined:
                 continue
         span = Span(*start, line, column)
         if header_depth and piece == "**":
@@ -134,80 +131,35 @@ def _lex(text: str) -> Iterator[tuple[str, Span]]:
             header_depth += (piece in _OPENING) - (piece in _CLOSING)
         if kind in ("function", "class", "pair"):
             token = re.sub(r"\s+", " ", piece).replace(" (", "(")
-            yield token, _place_of_name(token, piece, span)
+            yield token, _span_of_name(token, piece, span)
         else:
             yield piece, span
     if stars is not None:
         yield "**", stars
 
 
-def _advance(line: int, column: int, piece: str) -> tuple[int, int]:
-    """The place after a piece of text that starts at the given place."""
-    num_lines = piece.count("\n")
-    if not num_lines:
-        return line, column + _num_bytes(piece)
-    return line + num_lines, _num_bytes(piece[piece.rindex("\n") + 1 :])
-
-
 def _num_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _width(piece: str) -> int:
-    """The indentation of the last line of a run of line breaks; a tab counts as eight columns."""
-    return len(piece[piece.rindex("\n") + 1 :].expandtabs(8))
-
-
-def _layout(width: int, indents: list[int]) -> Iterator[tuple[str, Span]]:
-    yield NEWLINE, NO_PLACE
-    if width > indents[-1]:
-        indents.append(width)
-        yield INDENT, NO_PLACE
-    while width < indents[-1]:
+def _layout(indentation: int, indents: list[int]) -> Iterator[str]:
+    yield NEWLINE
+    if indentation > indents[-1]:
+        indents.append(indentation)
+        yield INDENT
+    while indentation < indents[-1]:
         indents.pop()
-        yield UNINDENT, NO_PLACE
+        yield UNINDENT
 
 
-def _place_of_name(token: str, piece: str, span: Span) -> Span:
-    """The place of the name that a definition's token carries; other tokens stand where they stand."""
+def _span_of_name(token: str, piece: str, span: Span) -> Span:
+    """The span of the name in the token of a definition; for other tokens the whole span."""
     definition = _DEFINITION.match(token)
     if not definition:
         return span
     name = definition[2]
     start = span.column + _num_bytes(piece[: piece.rindex(name)])
     return Span(span.line, start, span.line, start + _num_bytes(name))
-
-
-def _roles(traversal: Traversal) -> list[Role]:
-    """What each token is, from its class and its neighbours: a guess, where a tree would know."""
-    roles: list[Role] = []
-    statement = ""  # the keyword that began the statement, when it changes what names mean
-    brackets: list[str] = []  # what opened each bracket that is still open: a call, a parameter list, other
-    previous = ""
-    for index, (kind, value) in enumerate(zip(traversal.types, traversal.values, strict=True)):
-        token = value or ""
-        following = _value_at(traversal, index + 1)
-        if kind == "Layout":
-            roles.append(Role.OPERATOR)
-            if not brackets:
-                statement = ""
-        elif kind == "Name":
-            inside = brackets[-1] if brackets else ""
-            roles.append(_role_of_name(token, previous, following, statement, inside))
-        else:
-            roles.append(_ROLES[kind] if token not in _CONSTANTS else Role.CONSTANT)
-            if token in ("from", "import", "for", "lambda", "global", "nonlocal"):
-                statement = token if not (token == "import" and statement == "from") else "import"
-            elif token == "in" or (token == ":" and statement == "lambda"):
-                statement = ""
-            if kind == "Function":
-                brackets.append("parameters")
-            elif token in _OPENING:
-                brackets.append("call" if token == "(" and _ends_a_value(traversal, index - 1) else "other")
-            elif token in _CLOSING and brackets:
-                brackets.pop()
-        previous = token
-    return roles
 
 
 _ROLES = {
@@ -221,40 +173,56 @@ _ROLES = {
 }
 
 
-def _role_of_name(token: str, previous: str, following: str, statement: str, inside: str) -> Role:
+def _roles(traversal: Traversal) -> list[Role]:
+    """The role of each token, guessed from its class and its neighbours."""
+    roles: list[Role] = []
+    statement = ""  # the keyword that began the statement, when it changes what names mean
+    brackets: list[str] = []  # what opened each bracket that is still open: a call, a parameter list, other
+    tokens = [value or "" for value in traversal.values]
+    for index, (kind, token) in enumerate(zip(traversal.types, tokens, strict=True)):
+        previous, following = tokens[index - 1] if index else "", "".join(tokens[index + 1 : index + 2])
+        if kind == "Layout":
+            roles.append(Role.OPERATOR)
+            if not brackets:
+                statement = ""
+        elif kind == "Name":
+            roles.append(_role_of_name(token, previous, following, statement, brackets[-1] if brackets else ""))
+        else:
+            roles.append(_ROLES[kind] if token not in _CONSTANTS else Role.CONSTANT)
+            if token in ("from", "import", "for", "lambda", "global", "nonlocal"):
+                statement = token
+            elif token == "in" or (token == ":" and statement == "lambda"):
+                statement = ""
+            if kind == "Function":
+                brackets.append("parameters")
+            elif token in _OPENING:
+                is_call = index > 0 and (traversal.types[index - 1] == "Name" or previous in (")", "]"))
+                brackets.append("call" if token == "(" and is_call else "other")
+            elif token in _CLOSING and brackets:
+                brackets.pop()
+    return roles
+
+
+def _role_of_name(token: str, previous: str, following: str, statement: str, bracket: str) -> Role:
     if _COMPOUND.fullmatch(token):
-        # `**kwargs` is the parameter `kwargs` and its stars in one, `as np` likewise: no other place can
-        # hold that value, so it must be no candidate for a misuse, though it is a name.
+        # `**kwargs` is the parameter `kwargs` with its stars, `as np` likewise. No other token can have that value, so
+        # it must be no candidate for a misuse, although it is a name.
         return Role.KEYWORD
     if previous == ".":
         return Role.ATTRIBUTE
     if statement in ("from", "import"):
         return Role.WRITE if previous == "as" else Role.MODULE
-    if inside == "parameters":
-        starts = previous in (",", "*") or previous.endswith("(")
-        return Role.PARAMETER if starts else Role.READ
+    begins = previous == "," or previous.endswith("(")
+    if bracket == "parameters":
+        return Role.PARAMETER if begins or previous == "*" else Role.READ
     if statement == "lambda":
         return Role.PARAMETER if previous in ("lambda", ",", "*", "**") else Role.READ
-    if inside == "call" and following == "=" and (previous == "," or previous.endswith("(")):
+    if bracket == "call" and following == "=" and begins:
         return Role.KEYWORD
-    is_bound = following == "=" or (following in _AUGMENTED) or previous == "as"
-    if following == "." or following == "[" or following == "(":
+    if following in (".", "[", "("):
         return Role.READ
+    is_bound = following == "=" or following in _AUGMENTED or previous == "as"
     return Role.WRITE if is_bound or statement in ("for", "global", "nonlocal") else Role.READ
-
-
-_AUGMENTED = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", ">>=", "<<=", "@=", ":="})
-
-
-def _value_at(traversal: Traversal, index: int) -> str:
-    return (traversal.values[index] or "") if 0 <= index < len(traversal) else ""
-
-
-def _ends_a_value(traversal: Traversal, index: int) -> bool:
-    """Whether a bracket behind this token is a call."""
-    if index < 0:
-        return False
-    return traversal.types[index] == "Name" or _value_at(traversal, index) in (")", "]")
 
 
 TOKENS = Language(
@@ -265,5 +233,5 @@ TOKENS = Language(
     roles=_roles,
     function_types=frozenset(),  # a sequence has no subtrees to cut out: it is one snippet
     scope_types=frozenset(),
-    record=RecordStyle(has_ids=False, ends_with_zero=False),
+    record=PY150,
 )

@@ -1,10 +1,10 @@
-"""JavaScript: live source to traversal, with the node names, the values and the order of JS150.
+"""JavaScript: source text to traversal, with the node names, the values and the order of JS150.
 
-tree-sitter parses, tolerantly; its tree is made into the one of ESTree as JS150 knows it. Newer syntax follows
-ESTree; `docs/syntax-javascript.md` lists the choices.
+tree-sitter parses, tolerantly; its tree is converted to ESTree as JS150 has it. Newer syntax follows ESTree;
+`docs/syntax-javascript.md` lists the choices.
 
-Reading order: parsing is the whole; then its steps: source (text to tree-sitter's tree, as flat arrays), walk, nodes
-(what each construct becomes; with literals and jsx), mending (broken code); last roles.
+Reading order: parser is the whole; then its steps: cst (text to tree-sitter's tree), to_estree (with walker, literals
+and jsx), error_recovery; then roles. For unfinished code: lexer, closing, incomplete, scope.
 """
 
 from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
@@ -12,8 +12,9 @@ from rarename.syntax.javascript.incomplete import STATEMENT_END, complete_prefix
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.javascript.parser import encoding, parse
 from rarename.syntax.javascript.roles import roles
-from rarename.syntax.javascript.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
-from rarename.syntax.language import Language, RecordStyle
+from rarename.syntax.javascript.scope import FUNCTION_TYPES, ITERATING_TYPES, SCOPE_TYPES, keywords, visible_names
+from rarename.syntax.language import Language
+from rarename.syntax.records import JS150
 
 JAVASCRIPT = Language(
     name="javascript",
@@ -25,7 +26,7 @@ JAVASCRIPT = Language(
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassBody"}),
-    iterating_types=frozenset({"ForInStatement", "ForOfStatement"}),
+    iterating_types=ITERATING_TYPES,
     unswappable_types=frozenset({"JSXOpeningElement", "JSXClosingElement", "JSXMemberExpression"}),
     paired_types=frozenset({"JSXIdentifier"}),
     root_type="Program",
@@ -37,10 +38,10 @@ JAVASCRIPT = Language(
     ),
     call_types=frozenset({"CallExpression", "NewExpression"}),
     assignment_rewrites={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
-    record=RecordStyle(has_ids=True, ends_with_zero=True),
+    naming_types=frozenset({"AssignmentExpression"}),
+    record=JS150,
     line_break=rb"\n",
     comments=("//", "/*"),
-    naming_types=frozenset({"AssignmentExpression"}),
     cursor=CursorSupport(
         name_char=r"[\w$]",
         non_code=rf"//[^\n]*|/\*.*?(?:\*/|\Z)|`(?:[^`\\]|\\.)*+`?|{ONE_LINE_STRING}",

@@ -1,4 +1,4 @@
-"""JavaScript text to tree-sitter's concrete tree, as flat arrays that are cheap to walk."""
+"""tree-sitter's concrete syntax tree of a JavaScript text, as flat arrays that are cheap to walk."""
 
 import re
 import time
@@ -9,28 +9,31 @@ import tree_sitter_javascript
 
 from rarename.errors import ParseError
 
-GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
-_NUM_KINDS = GRAMMAR.node_kind_count
-KIND_NAMES = [GRAMMAR.node_kind_for_id(kind) or "" for kind in range(_NUM_KINDS)] + ["ERROR"]
-"""The name of each kind of concrete node. Several kinds may share a name."""
-IS_NAMED = [GRAMMAR.node_kind_is_named(kind) for kind in range(_NUM_KINDS)] + [True]
-"""Whether a kind is more than a token."""
-ERROR_KIND = _NUM_KINDS
-"""Our number for tree-sitter's error node, whose own number lies far outside the grammar's."""
-
-_TREE_SITTER_ERROR = 0xFFFF
-_KEPT_TOKENS = frozenset({"async", "default", "of", "in", "var", "let", "const", "using"})
-_OPERATORS = frozenset(
-    ["+", "-", "*", "/", "%", "**", "==", "!=", "===", "!==", "<", ">", "<=", ">=", "<<", ">>", ">>>", "&", "|"]
-).union(["^", "&&", "||", "??", "!", "~", "++", "--", "typeof", "void", "delete", "instanceof"])
-_DROPPED = frozenset({"comment", "html_comment", "hash_bang_line", "escape_sequence", "string_fragment"})
-_IS_KEPT = [
-    name in _KEPT_TOKENS or name in _OPERATORS or (IS_NAMED[kind] and name not in _DROPPED)
-    for kind, name in enumerate(KIND_NAMES)
+_GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
+_IDS = range(_GRAMMAR.node_kind_count)
+_NAMES = [_GRAMMAR.node_kind_for_id(kind) or "" for kind in _IDS]
+_IS_NODE = [_GRAMMAR.node_kind_is_named(kind) for kind in _IDS]
+ERROR = "ERROR"
+"""The kind of what tree-sitter could not parse."""
+_ERROR_ID = 0xFFFF
+NODE_KINDS = frozenset(name for name, is_node in zip(_NAMES, _IS_NODE, strict=True) if is_node) | {ERROR}
+"""The kinds of concrete nodes that are more than a token."""
+TOKEN_PREFIX = "token "
+"""Marks a token with the name of a node: `class`, `import`."""
+_KINDS = [
+    TOKEN_PREFIX + name if name in NODE_KINDS and not is_node else name
+    for name, is_node in zip(_NAMES, _IS_NODE, strict=True)
 ]
-"""Whether a kind says something that the abstract tree needs; punctuation and comments do not."""
+_DROPPED = frozenset({"comment", "html_comment", "hash_bang_line", "escape_sequence", "string_fragment"})
+_TOKENS = frozenset(["async", "default", "of", "in", "var", "let", "const", "using"]).union(
+    ["+", "-", "*", "/", "%", "**", "==", "!=", "===", "!==", "<", ">", "<=", ">=", "<<", ">>", ">>>", "&", "|"],
+    ["^", "&&", "||", "??", "!", "~", "++", "--", "typeof", "void", "delete", "instanceof"],
+)
+_IS_KEPT = [kind in _TOKENS or (kind in NODE_KINDS and kind not in _DROPPED) for kind in _KINDS]
+"""Whether the abstract tree needs a kind. Other tokens are kept only where tree-sitter had to insert them."""
+FIELDS = {_GRAMMAR.field_name_for_id(field) or "": field for field in range(1, _GRAMMAR.field_count + 1)}
+"""The number of each field of the grammar."""
 
-_EXPRESSION_STATEMENTS = frozenset(k for k, name in enumerate(KIND_NAMES) if name == "expression_statement")
 _RESERVED = (
     b"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
     b"|function|if|import|in|instanceof|new|null|return|super|switch|this|throw|true|try|typeof|var|void|while|with"
@@ -41,15 +44,16 @@ _KEYWORD_AS_NAME = re.compile(
     rb"|\busing\b(?!\s+[\w$])" % {b"reserved": _RESERVED}  # using = 1
 )
 _PRIVATE_FIELD_END = re.compile(rb"^([ \t]*(?:static[ \t]+)?#[\w$]+[ \t\r]*)\n(?=\s*\[)", re.MULTILINE)
-_SEMICOLON = KIND_NAMES.index(";")
-_LINE_END = re.compile(rb"(?:[^\S\r\n]|/\*.*?\*/)*(?:[\r\n]|//)", re.DOTALL)
+# Atomic and possessive groups never try a second way to split a gap into comments and blanks.
+_COMMENT = rb"(?>/\*.*?\*/)"
+_LINE_END = re.compile(rb"(?:[^\S\r\n]|%b)*+(?:[\r\n]|//)" % _COMMENT, re.DOTALL)
 _LET_AT_LINE_END = re.compile(rb"\blet\s*(?:[\r\n]|//|/\*)")
-_GAP_BEFORE_NAME = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)+(?=[\w$\\\[{\x80-\xff])", re.DOTALL)
+_GAP_BEFORE_NAME = re.compile(rb"(?:\s|//[^\n]*\n|%b)++(?=[\w$\\\[{\x80-\xff])" % _COMMENT, re.DOTALL)
 
 _CHUNK = 512
-"""Bytes handed to tree-sitter at a time: between two chunks the clock is looked at."""
-_PATIENCE_SECONDS = 10.0
-_PATIENCE_SECONDS_PER_BYTE = 4e-6
+"""Bytes handed to tree-sitter at a time. The time limit is checked between two chunks."""
+_MAX_SECONDS = 10.0
+_MAX_SECONDS_PER_BYTE = 4e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +64,16 @@ class ConcreteTree:
     """
 
     source: bytes
-    kinds: list[int]
+    kinds: list[str]
     starts: list[int]
     """The byte at which each node starts."""
     ends: list[int]
     fields: list[int]
     """The grammar's field that each node is in its parent; 0 for none."""
     after: list[int]
-    """The index behind the last node of each node's subtree."""
+    """The index after the last node of each node's subtree."""
     errors: list[int]
-    """The nodes that tree-sitter could not understand or had to make up."""
+    """The nodes that tree-sitter could not parse or had to insert."""
 
     def children(self, node: int) -> list[int]:
         """The children of a node, in order."""
@@ -101,27 +105,27 @@ class ConcreteTree:
 def concrete_tree(source: bytes) -> ConcreteTree:
     """The concrete tree of UTF-8 text, whether or not it is correct.
 
-    Where tree-sitter's grammar is narrower than ECMAScript, it is given a text that is spelled a little
-    differently, with everything at the same place. The tree's own `source` is always the original.
+    Where tree-sitter's grammar is narrower than ECMAScript, tree-sitter parses a text that is written a little
+    differently, with every name at the same offset. The tree's own `source` is always the original.
     """
-    tree, text = _flat(source, _parsed(source)), source
+    tree, text = _flattened(source, _parsed(source)), source
     if tree.errors:
-        tree, text = _better(tree, text, _respelled(text))
+        tree, text = _better(tree, text, _rewritten(text))
     if _LET_AT_LINE_END.search(source):
         tree, text = _better(tree, text, _with_declarations_joined(tree, text))
     return tree
 
 
 def _better(tree: ConcreteTree, text: bytes, other_text: bytes) -> tuple[ConcreteTree, bytes]:
-    """The tree of the other spelling, unless that has more errors."""
+    """The tree of the other text, unless that has more errors."""
     if other_text == text:
         return tree, text
-    other = _flat(tree.source, _parsed(other_text))
+    other = _flattened(tree.source, _parsed(other_text))
     return (tree, text) if len(other.errors) > len(tree.errors) else (other, other_text)
 
 
-def _respelled(text: bytes) -> bytes:
-    """The text with names for keywords that are names, semicolons behind private fields, no NULs in strings."""
+def _rewritten(text: bytes) -> bytes:
+    """The text with identifiers for keywords used as names, semicolons after private fields, and no NULs."""
     text = text.replace(b"\0", b" ")
     text = _KEYWORD_AS_NAME.sub(lambda keyword: b"_" * len(keyword[0]), text)
     return _PRIVATE_FIELD_END.sub(rb"\1;", text)
@@ -134,7 +138,7 @@ def _with_declarations_joined(tree: ConcreteTree, text: bytes) -> bytes:
     """
     joined = bytearray(text)
     for node, kind in enumerate(tree.kinds):
-        if kind in _EXPRESSION_STATEMENTS and text.startswith(b"let", tree.starts[node]):
+        if kind == "expression_statement" and text.startswith(b"let", tree.starts[node]):
             match = _GAP_BEFORE_NAME.match(text, tree.starts[node] + len(b"let"))
             if match:
                 joined[match.start() : match.end()] = b" " * (match.end() - match.start())
@@ -144,11 +148,11 @@ def _with_declarations_joined(tree: ConcreteTree, text: bytes) -> bytes:
 def _parsed(source: bytes) -> tree_sitter.Tree:
     """tree-sitter's own tree; a ParseError when the text takes unreasonably long.
 
-    Error recovery can take quadratic time on hostile text. tree-sitter has no time limit of its own
-    and its progress callback crashes (0.26), so the text simply ends when patience does.
+    Error recovery can take quadratic time on hostile text. tree-sitter has no time limit of its own and its progress
+    callback crashes (0.26), so at the deadline the text ends.
     """
-    patience = _PATIENCE_SECONDS + len(source) * _PATIENCE_SECONDS_PER_BYTE
-    deadline = time.monotonic() + patience
+    max_seconds = _MAX_SECONDS + len(source) * _MAX_SECONDS_PER_BYTE
+    deadline = time.monotonic() + max_seconds
     was_cut = False
 
     def read(offset: int, _point: tuple[int, int]) -> bytes:
@@ -156,56 +160,48 @@ def _parsed(source: bytes) -> tree_sitter.Tree:
         was_cut = was_cut or time.monotonic() > deadline
         return b"" if was_cut else source[offset : offset + _CHUNK]
 
-    tree = tree_sitter.Parser(GRAMMAR).parse(read)
+    tree = tree_sitter.Parser(_GRAMMAR).parse(read)
     if was_cut:
-        raise ParseError("gave up after too long", f"{patience:.0f} seconds")
+        raise ParseError("gave up after too long", f"{max_seconds:.0f} seconds")
     return tree
 
 
-def _flat(source: bytes, tree: tree_sitter.Tree) -> ConcreteTree:
+def _flattened(source: bytes, tree: tree_sitter.Tree) -> ConcreteTree:
     """Copy a tree into arrays in one walk: a Python object per node would cost far more."""
-    kinds: list[int] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    fields: list[int] = []
-    after: list[int] = []
+    flat = ConcreteTree(source, [], [], [], [], [], [])
+    kinds, starts, ends, fields, after = flat.kinds, flat.starts, flat.ends, flat.fields, flat.after
     errors: list[int] = []
     open_nodes: list[int] = []
-    is_kept = _IS_KEPT
     cursor = tree.walk()
-    goto_first_child, goto_next_sibling, goto_parent = (
-        cursor.goto_first_child,
-        cursor.goto_next_sibling,
-        cursor.goto_parent,
-    )
+    to_first_child, to_next_sibling, to_parent = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
     has_error = tree.root_node.has_error
     while True:
         node = cursor.node
         assert node is not None
         kind = node.kind_id
-        if has_error and (kind == _TREE_SITTER_ERROR or node.is_missing):
-            errors.append(len(kinds))
-            kind = ERROR_KIND if kind == _TREE_SITTER_ERROR else kind
-        if is_kept[kind] or (errors and errors[-1] == len(kinds)):
-            kinds.append(kind)
+        is_error = has_error and (kind == _ERROR_ID or node.is_missing)
+        if is_error or _IS_KEPT[kind]:
+            if is_error:
+                errors.append(len(kinds))
+            kinds.append(ERROR if kind == _ERROR_ID else _KINDS[kind])
             starts.append(node.start_byte)
             ends.append(node.end_byte)
             fields.append(cursor.field_id or 0)
             after.append(0)
-            if goto_first_child():
+            if to_first_child():
                 open_nodes.append(len(kinds) - 1)
                 continue
             after[-1] = len(kinds)
-        while not goto_next_sibling():
-            if not goto_parent():
-                errors = [node for node in errors if not _is_automatic_semicolon(source, kinds[node], starts[node])]
-                return ConcreteTree(source, kinds, starts, ends, fields, after, errors)
+        while not to_next_sibling():
+            if not to_parent():
+                flat.errors.extend(error for error in errors if not _is_automatic_semicolon(flat, error))
+                return flat
             after[open_nodes.pop()] = len(kinds)
 
 
-def _is_automatic_semicolon(source: bytes, kind: int, start: int) -> bool:
-    """Whether a semicolon that tree-sitter misses is one that the end of a line stands for.
+def _is_automatic_semicolon(tree: ConcreteTree, node: int) -> bool:
+    """Whether tree-sitter inserted a semicolon where the end of a line counts as one.
 
-    So it is in a class, between a field without a value and a computed name.
+    It does so in a class, between a field without a value and a computed name.
     """
-    return kind == _SEMICOLON and _LINE_END.match(source, start) is not None
+    return tree.kinds[node] == ";" and _LINE_END.match(tree.source, tree.starts[node]) is not None

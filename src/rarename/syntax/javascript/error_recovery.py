@@ -1,4 +1,4 @@
-"""Broken JavaScript made readable, as far as a few general rules go."""
+"""Broken JavaScript made parsable, as far as a few general rules go."""
 
 import re
 from dataclasses import replace
@@ -7,26 +7,23 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.syntax.javascript.cst import ERROR_KIND, GRAMMAR, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.cst import ERROR, FIELDS, ConcreteTree, concrete_tree
 
 _IMPOSSIBLE = re.compile(rb"#(?![A-Za-z_$\\\x80-\xff])|\\(?!u)|[\x00-\x08\x0e-\x1f\x7f]")
 """Characters that no token of JavaScript starts with."""
 _ASSIGNS = re.compile(rb"\s*=(?![=>])")
 _LACKS_OPERAND = re.compile(rb"[-+*/%&|^<>=?:.](?=\s*([;)\]}]|\Z))")
-"""An operator with nothing behind it."""
-_QUOTED = frozenset(k for k, name in enumerate(KIND_NAMES) if name in ("string", "template_string", "regex"))
-_LITERALS = frozenset(
-    kind for kind, name in enumerate(KIND_NAMES) if name in ("number", "string", "true", "false", "null")
-)
-_PROPERTY = GRAMMAR.field_id_for_name("property")
+"""An operator with nothing after it."""
+_QUOTED = frozenset({"string", "template_string", "regex"})
+_LITERALS = frozenset({"number", "string", "true", "false", "null"})
 
 
-def mended(tree: ConcreteTree) -> tuple[ConcreteTree, frozenset[int]]:
+def recovered(tree: ConcreteTree) -> tuple[ConcreteTree, frozenset[int]]:
     """A tree with fewer errors if possible, and the bytes at which a name was made up.
 
     1. Characters that no token starts with are dropped: `[#1#]` is `[1]`.
-    2. What is assigned to but cannot be, such as `1 = x`, gives way to a made-up name.
-    3. An operator that lacks its operand, such as `a = ;`, gets a made-up name.
+    2. A literal that is assigned to, as in `1 = x`, is replaced by a made-up name.
+    3. An operator that lacks its operand, as in `a = ;`, gets a made-up name.
     """
     source = _without_impossible_characters(tree)
     if source != tree.source:
@@ -42,12 +39,12 @@ def mended(tree: ConcreteTree) -> tuple[ConcreteTree, frozenset[int]]:
 
 
 def _is_in_error(tree: ConcreteTree) -> bytearray:
-    """For every byte whether it stands in an error."""
+    """For every byte whether it is in an error."""
     is_in_error = bytearray(len(tree.source))
-    reached = 0  # errors may contain errors: no byte is looked at twice
+    reached = 0  # errors may contain errors: no byte is written twice
     for error in tree.errors:
         start, end = max(tree.starts[error], reached), tree.ends[error]
-        if tree.kinds[error] == ERROR_KIND and start < end:
+        if tree.kinds[error] == ERROR and start < end:
             is_in_error[start:end] = b"\1" * (end - start)
             reached = end
     return is_in_error
@@ -67,48 +64,40 @@ def _without_impossible_characters(tree: ConcreteTree) -> bytes:
 
 
 def _without_assigned_literals(tree: ConcreteTree) -> tuple[bytes, frozenset[int]]:
-    """The source with names of the same length for literals before a `=` that was not understood."""
+    """The source with names of the same length for literals before a `=` that could not be parsed."""
     is_in_error = _is_in_error(tree)
     source, made_up = bytearray(tree.source), set()
     for node, kind in enumerate(tree.kinds):
-        if kind not in _LITERALS or tree.fields[node] == _PROPERTY:
-            continue
-        start, end = tree.starts[node], tree.ends[node]
-        match = _ASSIGNS.match(tree.source, end)
-        if match and is_in_error[match.end() - 1]:
-            source[start:end] = b"$" * (end - start)
-            made_up.add(start)
+        if kind in _LITERALS and tree.fields[node] != FIELDS["property"]:
+            start, end = tree.starts[node], tree.ends[node]
+            match = _ASSIGNS.match(tree.source, end)
+            if match and is_in_error[match.end() - 1]:
+                source[start:end] = b"$" * (end - start)
+                made_up.add(start)
     return bytes(source), frozenset(made_up)
 
 
 def _with_operands_inserted(tree: ConcreteTree) -> ConcreteTree:
-    """The tree of the source with a name behind each operator that lacks its operand.
+    """The tree of the source with a name after each operator that lacks its operand.
 
-    The made-up names are taken out again afterwards: they are nodes without any width.
+    The made-up names are taken out again afterwards: they become nodes of length 0.
     """
-    is_in_error = _is_in_error(tree)
-    is_in_error.append(False)  # the end of the text
-    places = [
+    is_in_error = _is_in_error(tree) + b"\0"  # the end of the text
+    operators = [
         match.end()
         for match in _LACKS_OPERAND.finditer(tree.source)
         if is_in_error[match.start()] or is_in_error[match.start(1)]
     ]
-    if not places:
+    if not operators:
         return tree
-    bounds = [0, *places, len(tree.source)]
-    pieces = [tree.source[start:end] for start, end in pairwise(bounds)]
-    longer = concrete_tree(b"$".join(pieces))
-    names = np.array(places) + np.arange(len(places))  # where the names stand in the longer text
-    return replace(
-        longer,
-        source=tree.source,
-        starts=_shortened(longer.starts, names),
-        ends=_shortened(longer.ends, names),
-    )
+    longer = concrete_tree(b"$".join(tree.source[a:b] for a, b in pairwise([0, *operators, len(tree.source)])))
+    names = np.array(operators) + np.arange(len(operators))  # the offsets of the names in the longer text
+    starts, ends = _shortened(longer.starts, names), _shortened(longer.ends, names)
+    return replace(longer, source=tree.source, starts=starts, ends=ends)
 
 
 def _shortened(offsets: list[int], names: NDArray[np.int64]) -> list[int]:
-    """Places in the longer text as places in the original one."""
+    """Offsets in the longer text as offsets in the original one."""
     longer = np.array(offsets, dtype=np.int64)
     shorter: list[int] = (longer - np.searchsorted(names, longer, side="left")).tolist()
     return shorter

@@ -1,45 +1,39 @@
-"""Unfinished JavaScript made into text that the parser takes, with as much of the user's own as possible.
+"""Unfinished JavaScript completed to text that the parser accepts, with as much of the user's own as possible.
 
-First the whole text is tried, with a made-up name at the cursor. If that does not parse, what stands behind the
-cursor is left out, and all that is open is closed: brackets, templates, elements of JSX, and before each of them what
-the construct lacks, such as the `: …` of a conditional, the body of a loop or the `catch` of a `try`. Statements above
-the cursor that still do not parse are left out; if that does not help, all that stands outside the function is.
+Everything that is open at the cursor is closed: brackets, templates, elements of JSX, and before each of them what the
+construct lacks, such as the `: …` of a conditional, the body of a loop or the `catch` of a `try`. Statements above the
+cursor that still do not parse are left out. If that does not help, everything outside the function is.
 """
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from rarename.errors import ParseError
 from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
-from rarename.syntax.javascript.closing import CLASS, STATEMENTS, closer_of, closings, missing, parses, statement_start
-from rarename.syntax.javascript.cst import IS_NAMED, KIND_NAMES, ConcreteTree, concrete_tree
+from rarename.syntax.javascript.closing import Kind, closer_of, closings, missing, parses, statement_start
+from rarename.syntax.javascript.cst import ERROR, ConcreteTree, concrete_tree
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 
-_MOST_ENDINGS = 16
+_MAX_ENDINGS = 16
 """Ways to close one statement that are tried."""
-_MOST_TAILS = 24
+_MAX_TAILS = 24
 """Parts of a broken statement that are tried, the longest first."""
-_MOST_TAIL_ENDINGS = 4
+_MAX_TAIL_ENDINGS = 4
 """Ways to close each of these parts that are tried."""
-_MOST_REPAIRS = 5
-"""How often broken statements above the cursor are looked for and left out."""
+_MAX_REPAIRS = 5
+"""How often broken statements above the cursor are searched for and left out."""
 
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
-"""What ends a statement, the line ends that stand for a semicolon included: no operator may follow those."""
+"""What ends a statement, including the end of a line that counts as a semicolon: no operator may follow that."""
 _DECLARATION = re.compile(r"^(?:export\s+(?:default\s+)?)?(?:var|let|const|class)\s+([\w$]+)", re.MULTILINE)
-"""A variable or class of the whole file, by its place at the beginning of a line."""
-_STATEMENT_KINDS = frozenset(
-    kind
-    for kind, name in enumerate(KIND_NAMES)
-    if IS_NAMED[kind] and (name.endswith(("_statement", "_declaration", "_definition")) or name == "ERROR")
-)
+"""A variable or class of the whole file: it is declared at the beginning of a line."""
 
 
 def later_bindings(rest: str, language: Language) -> LaterBindings:
-    """What the text behind the cursor binds for the whole file."""
+    """What the text after the cursor binds for the whole file."""
     rest = rest.partition("\n")[2]
     variables = frozenset(found[1] for found in _DECLARATION.finditer(rest))
     try:
@@ -55,36 +49,34 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
 
 
 def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, Traversal]:
-    """The text up to the cursor, made complete."""
-    innermost = max(depth for depth, level in enumerate(lexer.stack) if level.kind in STATEMENTS | {CLASS})
-    start, tail, ending = _closed(lexer, innermost, name)
-    text = f"{lexer.text[:start]}{lexer.text[tail:]}{name}{ending}"
-    cursor = len(text) - len(name) - len(ending)
+    """The text up to the cursor, completed, and its tree."""
+    stack = lexer.stack
+    innermost = max(d for d, bracket in enumerate(stack) if bracket.has_statements or bracket.kind is Kind.CLASS)
+    start, tail, ending = _closed_statement(lexer, innermost, name)
+    before = lexer.text[:start] + lexer.text[tail:]
+    text = before + name + ending
     endings = [""]
+    """What closes the brackets around the statement, up to each one."""
     for depth in range(innermost - 1, -1, -1):
-        inner = lexer.stack[depth + 1]
-        closer = closer_of(lexer.stack, depth + 1)
-        endings.append(endings[-1] + closer + missing(lexer.stack, depth, inner.opener + inner.closer)[0])
-    whole = text + endings[-1]
-    for attempt in _attempts(whole, cursor):
+        inner = stack[depth + 1].opener + stack[depth + 1].closer
+        endings.append(endings[-1] + closer_of(stack, depth + 1) + missing(stack, depth, inner)[0])
+    parts = (
+        text[statement_start(stack, depth, start) :] + endings[innermost - depth]
+        for depth, bracket in enumerate(stack[: innermost + 1])
+        if bracket.has_statements
+    )
+    for attempt in chain(_without_broken_statements(text + endings[-1], len(before.encode())), parts):
         try:
             return attempt, language.parse(attempt, False)
         except ParseError:
             continue
-    for depth, level in enumerate(lexer.stack[: innermost + 1]):
-        if level.kind in STATEMENTS:
-            attempt = text[statement_start(lexer.stack, depth, start) :] + endings[innermost - depth]
-            try:
-                return attempt, language.parse(attempt, False)
-            except ParseError:
-                continue
     return name, language.parse(name, False)
 
 
-def _attempts(text: str, cursor: int) -> Iterator[str]:
-    """The text, then the text with blanks for broken statements before the cursor."""
-    source, limit = text.encode(), len(text[:cursor].encode())
-    for _ in range(_MOST_REPAIRS):
+def _without_broken_statements(text: str, limit: int) -> Iterator[str]:
+    """The text, then the text with blanks for broken statements that end before a byte."""
+    source = text.encode()
+    for _ in range(_MAX_REPAIRS):
         yield source.decode()
         try:
             tree = concrete_tree(source)
@@ -92,7 +84,7 @@ def _attempts(text: str, cursor: int) -> Iterator[str]:
             return
         changed = bytearray(source)
         for start, end in _broken_statements(tree, limit):
-            changed[start:end] = bytes(byte if byte == ord("\n") else ord(" ") for byte in changed[start:end])
+            changed[start:end] = re.sub(rb"[^\n]", b" ", changed[start:end])
         if changed == source:
             return
         source = bytes(changed)
@@ -102,47 +94,44 @@ def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
     """The smallest statements that hold an error and end before a byte."""
     parents = tree.parents()
     found = []
-    for error in tree.errors:
-        node = error
-        while node > 0 and (tree.kinds[node] not in _STATEMENT_KINDS or tree.starts[node] == tree.ends[node]):
+    for node in tree.errors:
+        while node > 0 and not _is_statement(tree, node):
             node = parents[node]
         if node > 0 and tree.ends[node] <= limit:
             found.append((tree.starts[node], tree.ends[node]))
     return found
 
 
-# -- the statement at the cursor ----------------------------------------------------------------------------
+def _is_statement(tree: ConcreteTree, node: int) -> bool:
+    kind = tree.kinds[node]
+    is_statement = kind.endswith(("_statement", "_declaration", "_definition")) or kind == ERROR
+    return is_statement and tree.starts[node] < tree.ends[node]
 
 
-def _closed(lexer: Lexer, innermost: int, name: str) -> tuple[int, int, str]:
-    """From where to where to leave out text, and what to write behind the cursor, up to the innermost block.
+def _closed_statement(lexer: Lexer, innermost: int, name: str) -> tuple[int, int, str]:
+    """Where the text to leave out starts and ends, and what to write after the name, up to the innermost block.
 
-    Nothing is left out unless the statement is beyond repair: then its longest end that is an expression stays.
+    Nothing is left out unless the statement cannot be completed. Then its longest end that is an expression stays.
     """
-    level = lexer.stack[innermost]
-    start = statement_start(lexer.stack, innermost, len(lexer.text))
-    for ending in islice(_endings(lexer, innermost, name), num_attempts(len(lexer.text) - start, _MOST_ENDINGS)):
-        if parses(level, f"{lexer.text[start:]}{name}{ending}"):
+    stack, text = lexer.stack, lexer.text
+    bracket = stack[innermost]
+    start = statement_start(stack, innermost, len(text))
+    endings = chain([CALL] if lexer.is_bare_name else [], closings(stack, innermost, 0, name))
+    for ending in islice(endings, num_attempts(len(text) - start, _MAX_ENDINGS)):
+        if parses(bracket, f"{text[start:]}{name}{ending}"):
             return start, start, ending
-    if level.kind == CLASS:
-        return start, len(lexer.text), "() {}"
+    if bracket.kind is Kind.CLASS:
+        return start, len(text), "() {}"
     tails = [
         (depth, index)
-        for depth in range(innermost, len(lexer.stack))
-        for index in range(int(depth == innermost), len(lexer.stack[depth].tokens))
+        for depth in range(innermost, len(stack))
+        for index in range(int(depth == innermost), len(stack[depth].tokens))
     ]
-    for depth, index in tails[-_MOST_TAILS:]:
-        tail = lexer.stack[depth].starts[index]
-        if len(lexer.text) - tail > MAX_TAIL_CHARS:
+    for depth, index in tails[-_MAX_TAILS:]:
+        tail = stack[depth].starts[index]
+        if len(text) - tail > MAX_TAIL_CHARS:
             continue
-        for ending in islice(closings(lexer.stack, depth, index, name), _MOST_TAIL_ENDINGS):
-            if parses(None, f"{lexer.text[tail:]}{name}{ending}"):
+        for ending in islice(closings(stack, depth, index, name), _MAX_TAIL_ENDINGS):
+            if parses(None, f"{text[tail:]}{name}{ending}"):
                 return start, tail, ending
-    return start, len(lexer.text), ""
-
-
-def _endings(lexer: Lexer, innermost: int, name: str) -> Iterator[str]:
-    """What may stand behind the cursor to end the statement, the likeliest first."""
-    if lexer.is_bare_name:
-        yield CALL
-    yield from closings(lexer.stack, innermost, 0, name)
+    return start, len(text), ""

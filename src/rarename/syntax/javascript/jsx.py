@@ -1,75 +1,72 @@
 """JSX: elements inside JavaScript, with the nodes of ESTree's extension."""
 
-from rarename.syntax.javascript.cst import KIND_NAMES
-from rarename.syntax.javascript.walker import NOWHERE, Walk, field, kinds_named
+from rarename.syntax.javascript.cst import FIELDS
+from rarename.syntax.javascript.walker import Walker
 
-_ATTRIBUTE, _NAME = field("attribute"), field("name")
-_SPREADS, _STRINGS = kinds_named("spread_element"), kinds_named("string")
+_NAME_TYPES = {"member_expression": "JSXMemberExpression", "jsx_namespace_name": "JSXNamespacedName"}
 
 
-class JsxWalk(Walk):
+class JsxWalker(Walker):
     """What becomes of the concrete nodes of JSX."""
 
     def jsx_element(self, node: int, parent: int) -> None:
         """An element, or a fragment when the tags have no name."""
         children = self._children(node)
-        is_fragment = bool(children) and self._child(children[0], _NAME) < 0
-        written = self._construct("JSXFragment" if is_fragment else "JSXElement", None, node, parent)
-        self._later(children, written)
+        is_fragment = bool(children) and self._child(children[0], "name") < 0
+        self._visit(children, self._write("JSXFragment" if is_fragment else "JSXElement", node, parent))
 
-    def jsx_opening(self, node: int, parent: int) -> None:
-        self._jsx_tag("JSXOpening", node, parent)
+    def jsx_opening_element(self, node: int, parent: int) -> None:
+        self._tag("JSXOpening", node, parent)
 
-    def jsx_closing(self, node: int, parent: int) -> None:
-        self._jsx_tag("JSXClosing", node, parent)
+    def jsx_closing_element(self, node: int, parent: int) -> None:
+        self._tag("JSXClosing", node, parent)
 
-    def _jsx_tag(self, type_: str, node: int, parent: int) -> None:
-        name = self._child(node, _NAME)
-        written = self._construct(type_ + ("Element" if name >= 0 else "Fragment"), None, node, parent)
-        self._later([child for child in self._children(node) if child != name], written)
-        if name >= 0:
-            self.stack.append((JsxWalk.jsx_name, name, written))
+    def _tag(self, type_: str, node: int, parent: int) -> None:
+        name = self._present(node, "name")
+        written = self._write(type_ + ("Element" if name else "Fragment"), node, parent)
+        self._visit([child for child in self._children(node) if child not in name], written)
+        self._visit_as(self.tag_name, name, written)
 
-    def jsx_self_closing(self, node: int, parent: int) -> None:
-        self.jsx_opening(node, self._construct("JSXElement", None, node, parent))
+    def jsx_self_closing_element(self, node: int, parent: int) -> None:
+        self.jsx_opening_element(node, self._write("JSXElement", node, parent))
 
-    def jsx_name(self, node: int, parent: int) -> None:
+    def tag_name(self, node: int, parent: int) -> None:
         """The name of a tag or attribute: `a`, `a.b`, `a:b`."""
-        kind = KIND_NAMES[self.kinds[node]]
-        type_ = {"member_expression": "JSXMemberExpression", "jsx_namespace_name": "JSXNamespacedName"}.get(kind)
+        type_ = _NAME_TYPES.get(self.kinds[node])
         if type_ is None:
-            self._construct("JSXIdentifier", self._text(node), node, parent)
-            return
-        written = self._construct(type_, None, node, parent)
-        self.stack.extend((JsxWalk.jsx_name, child, written) for child in reversed(self._children(node)))
+            self._write("JSXIdentifier", node, parent, self._text(node))
+        else:
+            self._visit_as(self.tag_name, self._children(node), self._write(type_, node, parent))
 
     def jsx_attribute(self, node: int, parent: int) -> None:
-        written = self._construct("JSXAttribute", None, node, parent)
-        name, *value = self._children(node) or [NOWHERE]
-        for child in value:
-            method = JsxWalk.jsx_string if self.kinds[child] in _STRINGS else self.methods[self.kinds[child]]
-            self.stack.append((method, child, written))
-        self.stack.append((JsxWalk.jsx_name if name >= 0 else Walk.nothing, name, written))
+        written = self._write("JSXAttribute", node, parent)
+        children = self._children(node)
+        for child in children[1:]:
+            is_string = self.kinds[child] == "string"
+            self.stack.append((self.attribute_string if is_string else self.methods[self.kinds[child]], child, written))
+        if children:
+            self._visit_as(self.tag_name, children[:1], written)
+        else:
+            self.missing(node, written)
 
-    def jsx_string(self, node: int, parent: int) -> None:
-        """Backslashes are ordinary in a JSX string; character references stay as they are spelled."""
-        value = self._raw(self.starts[node] + 1, self.ends[node] - 1)
-        self._construct("LiteralString", value, node, parent)
+    def attribute_string(self, node: int, parent: int) -> None:
+        """A backslash is an ordinary character here; character references stay as they are written."""
+        self._write("LiteralString", node, parent, self._raw(self.starts[node] + 1, self.ends[node] - 1))
 
     def jsx_expression(self, node: int, parent: int) -> None:
         children = self._children(node)
-        if len(children) == 1 and self.kinds[children[0]] in _SPREADS:
-            type_ = "JSXSpreadAttribute" if self.fields[node] == _ATTRIBUTE else "JSXSpreadChild"
-            self._later(self._children(children[0]), self._construct(type_, None, node, parent))
+        if [self.kinds[child] for child in children] == ["spread_element"]:
+            is_attribute = self.tree.fields[node] == FIELDS["attribute"]
+            written = self._write("JSXSpreadAttribute" if is_attribute else "JSXSpreadChild", node, parent)
+            self._visit(self._children(children[0]), written)
             return
-        written = self._construct("JSXExpressionContainer", None, node, parent)
-        if children:
-            self._later(children, written)
-        else:
-            self._node("JSXEmptyExpression", None, written, self.starts[node] + 1, self.ends[node] - 1)
+        written = self._write("JSXExpressionContainer", node, parent)
+        self._visit(children, written)
+        if not children:
+            self._write_at("JSXEmptyExpression", self.starts[node] + 1, self.ends[node] - 1, written)
 
     def jsx_text(self, node: int, parent: int) -> None:
-        """Text between tags; blanks that only lay out the lines say nothing and leave no node."""
+        """Text between tags. Blanks that only lay out the lines leave no node."""
         raw = self._raw(self.starts[node], self.ends[node])
         if raw.strip() or "\n" not in raw:
-            self._construct("JSXText", raw, node, parent)
+            self._write("JSXText", node, parent, raw)

@@ -1,4 +1,4 @@
-"""What a JavaScript engine makes of a literal's spelling: the values that JS150 prints."""
+"""The values that a JavaScript engine gives to literals, as JS150 prints them."""
 
 import re
 from decimal import Decimal
@@ -11,17 +11,16 @@ _ESCAPE = re.compile(
 _SINGLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 _IDENTIFIER_ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{4}))")
 _LAST_CODE_POINT = 0x10FFFF
+_BASES = {"0x": 16, "0o": 8, "0b": 2}
 
 
 def cooked_string(raw: str) -> str:
-    r"""The value of what stands between the quotes of a string.
+    r"""The value of the text between the quotes of a string.
 
     >>> cooked_string(r"caf\xe9 \u{1F600}")
     'café 😀'
     """
-    if "\\" not in raw:
-        return raw
-    return _without_lone_surrogates(_ESCAPE.sub(_cooked_escape, raw))
+    return _without_lone_surrogates(_ESCAPE.sub(_cooked_escape, raw)) if "\\" in raw else raw
 
 
 def cooked_template(raw: str) -> str:
@@ -30,10 +29,10 @@ def cooked_template(raw: str) -> str:
 
 
 def cooked_identifier(raw: str) -> str:
-    r"""The name that an identifier spells, which may hold escapes: `\u0061b` is `ab`."""
+    r"""The name that an identifier means, which may hold escapes: `\u0061b` is `ab`."""
     if "\\" not in raw:
         return raw
-    return _without_lone_surrogates(_IDENTIFIER_ESCAPE.sub(_cooked_code_point, raw))
+    return _without_lone_surrogates(_IDENTIFIER_ESCAPE.sub(lambda match: _code_point(match[1] or match[2]), raw))
 
 
 def _cooked_escape(match: re.Match[str]) -> str:
@@ -42,13 +41,7 @@ def _cooked_escape(match: re.Match[str]) -> str:
         return _SINGLE.get(other, other)
     if line_end is not None:
         return ""
-    if octal is not None:
-        return chr(int(octal, 8))
-    return _code_point(braced or four or two)
-
-
-def _cooked_code_point(match: re.Match[str]) -> str:
-    return _code_point(match[1] or match[2])
+    return chr(int(octal, 8)) if octal is not None else _code_point(braced or four or two)
 
 
 def _code_point(digits: str) -> str:
@@ -66,50 +59,43 @@ def _without_lone_surrogates(text: str) -> str:
 
 
 def cooked_number(raw: str) -> str:
-    """A number as JavaScript prints it: the spelling of the value, not of the source.
+    """A number as JavaScript prints its value.
 
     >>> [cooked_number(raw) for raw in ("0x10", ".5", "1.0", "1e21", "017", "1_000", "1e400")]
     ['16', '0.5', '1', '1e+21', '15', '1000', 'Infinity']
     """
     digits = raw.replace("_", "").lower()
-    prefix = digits[:2]
-    if prefix in ("0x", "0o", "0b"):
-        return _printed(_rounded(_based_integer(digits)))
-    if digits.isdigit() and digits[0] == "0" and not set(digits) & {"8", "9"}:
-        return _printed(_rounded(int(digits, 8)))
     try:
+        if digits[:2] in _BASES:
+            return _printed(float(_integer(digits)))
+        if digits.isdigit() and digits[0] == "0" and not set(digits) & {"8", "9"}:
+            return _printed(float(int(digits, 8)))
         return _printed(float(digits))
+    except OverflowError:
+        return "Infinity"
     except ValueError:  # only broken code: `1e`, `0.0.1`
         return raw
 
 
 def is_big_integer(raw: str) -> bool:
-    """Whether a number's spelling is that of a BigInt: `10n`, `0xFFn`."""
+    """Whether a number is written as a BigInt: `10n`, `0xFFn`."""
     return raw.endswith("n")
 
 
 def cooked_big_integer(raw: str) -> str:
     """A BigInt as JavaScript prints it, without the `n`: `0x10n` is `16`."""
     digits = raw[:-1].replace("_", "").lower()
-    if digits[:2] not in ("0x", "0o", "0b"):
+    if digits[:2] not in _BASES:
         return digits.lstrip("0") or "0"
     # Python refuses to print integers of thousands of digits; Decimal does not.
-    return f"{Decimal(_based_integer(digits)):f}"
+    return f"{Decimal(_integer(digits)):f}"
 
 
-def _based_integer(digits: str) -> int:
-    base = {"x": 16, "o": 8, "b": 2}[digits[1]]
+def _integer(digits: str) -> int:
     try:
-        return int(digits[2:], base)
+        return int(digits[2:], _BASES[digits[:2]])
     except ValueError:  # only broken code: `0x`, `0b2`
         return 0
-
-
-def _rounded(integer: int) -> float:
-    try:
-        return float(integer)
-    except OverflowError:
-        return float("inf")
 
 
 def _printed(number: float) -> str:
@@ -121,7 +107,7 @@ def _printed(number: float) -> str:
     mantissa, _, exponent = repr(number).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    # `point` digits stand before the decimal point; it may be negative or beyond the digits.
+    # The number of digits before the decimal point; it may be negative or exceed their count.
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0")
     if len(digits) <= point <= 21:
@@ -135,6 +121,6 @@ def _printed(number: float) -> str:
 
 
 def cooked_regexp(raw: str) -> str:
-    """A regular expression as JavaScript prints it: the flags come in alphabetical order."""
+    """A regular expression as JavaScript prints it: with its flags in alphabetical order."""
     pattern, _, flags = raw.rpartition("/")
     return f"{pattern}/{''.join(sorted(flags))}"

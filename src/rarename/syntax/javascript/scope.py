@@ -1,4 +1,4 @@
-"""Which names a variable at the cursor can mean in JavaScript: hoisting, blocks and the globals of the standard.
+"""Which names a variable at the cursor can refer to in JavaScript: hoisting, blocks and the globals of the standard.
 
 A name that is declared nowhere in the text is a global, made by an assignment or by another file: `describe`, `jQuery`.
 """
@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.lines import Lines
+from rarename.syntax.scope import scopes_of
 from rarename.syntax.traversal import Role, Traversal
 
 FUNCTION_TYPES = frozenset({"FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"})
 SCOPE_TYPES = FUNCTION_TYPES | {
     "BlockStatement", "CatchClause", "ForStatement", "ForInStatement", "ForOfStatement", "ClassBody", "StaticBlock",
 }  # fmt: skip
+ITERATING_TYPES = frozenset({"ForInStatement", "ForOfStatement"})
 
 GLOBALS = frozenset(
     """
@@ -32,13 +34,6 @@ GLOBALS = frozenset(
 )
 """Names of ECMAScript, browsers and Node.js that need no declaration."""
 
-_PRIVATE = "PrivateIdentifier"
-"""The type of a name behind `#` where it is used; where it is declared, the tree does not tell it from others."""
-_PRIVATE_NAME = re.compile(r"#((?:[^\W\d]|\$)[\w$]*)")
-_USED_PRIVATE_NAME = re.compile(r"\.\s*#((?:[^\W\d]|\$)[\w$]*)")
-_DECLARED_PRIVATE_NAME = re.compile(r"(?<!\.)#((?:[^\W\d]|\$)[\w$]*)")
-_PUBLIC_NAME = re.compile(r"(?<![\w$#])(?:[^\W\d]|\$)[\w$]*")
-
 _CONSTANTS = frozenset({"false", "null", "true"})
 _KEYWORDS = frozenset(
     """
@@ -46,17 +41,21 @@ _KEYWORDS = frozenset(
     function if import in instanceof new null return super switch this throw true try typeof var void while with yield
     """.split()  # noqa: SIM905
 )
+_NAME = r"(?:[^\W\d]|\$)[\w$]*"
+_PRIVATE_NAME = re.compile(f"#({_NAME})")
+_USED_PRIVATE_NAME = re.compile(rf"\.\s*#({_NAME})")
+_DECLARED_PRIVATE_NAME = re.compile(rf"(?<!\.)#({_NAME})")
+_PUBLIC_NAME = re.compile(rf"(?<![\w$#]){_NAME}")
+_OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
-_MEMBERS = frozenset({"MethodDefinition", "PropertyDefinition"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
 _DECLARING = _IMPORTS | {"CatchClause", "VariableDeclarator"}
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS})
-_OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 
 
 def keywords(source: CompletedSource, role: Role, node: int) -> frozenset[str]:
-    """The words that cannot be a name in a role. A key can be any word, an attribute too, but no private name."""
+    """The words that cannot be a name in a role. A key or an attribute can be any word, except a private name."""
     types, parents = source.traversal.types, source.traversal.parents
     if types[node] == "Property" and types[parents[node]] == "MemberExpression":
         private = set(_PRIVATE_NAME.findall(source.text))
@@ -67,39 +66,42 @@ def keywords(source: CompletedSource, role: Role, node: int) -> frozenset[str]:
 
 
 def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
-    """The names that the variable at a node can mean, if one is read or deleted, or a private name, or a closed tag.
+    """The names that a node can refer to: a variable that is read or deleted, a private name, or a closing tag.
 
-    The key of `{name}` is the variable as well, and a tag may be one; what is a key only can be any name.
+    The key of `{name}` is a variable as well, and a tag may be one. Any other key can be any name.
     """
     types, values, parents = source.traversal.types, source.traversal.values, source.traversal.parents
-    if types[node] == _PRIVATE:
-        names = set(_PRIVATE_NAME.findall(_class_around(source, node))) & set(values)  # one in a comment is none
-        return VisibleNames(frozenset(names - {values[node]}), is_known=True)
-    if types[node] in _MEMBERS and f"#{values[node]}" in source.text:
+    if types[node] == "PrivateIdentifier":
+        private = set(_PRIVATE_NAME.findall(_class_text(source, node))) & set(values)  # without those in comments
+        return VisibleNames(frozenset(private - {values[node]}), is_known=True)
+    if types[node] in ("MethodDefinition", "PropertyDefinition") and f"#{values[node]}" in source.text:
         return _undeclared_private_names(source, node)
-    if closed := _closed_tag(source.traversal, node):
-        return VisibleNames(frozenset({closed}), is_known=True)
+    if tag := _tag_to_close(source.traversal, node):
+        return VisibleNames(frozenset({tag}), is_known=True)
     is_deleted = types[parents[node]] == "UnaryExpression" and roles[node] == Role.WRITE
     if roles[node] == Role.READ or is_deleted:
         return _variables(source, roles, node)
     if types[parents[node]] == "JSXOpeningElement":
         return VisibleNames(frozenset(name for name in _variables(source, roles, node).bound if name[0].isupper()))
-    is_both = node + 1 < len(types) and parents[node + 1] == node and values[node + 1] == values[node]
-    if is_both and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
+    is_shorthand = node + 1 < len(types) and parents[node + 1] == node and values[node + 1] == values[node]
+    if is_shorthand and roles[node] == Role.ATTRIBUTE and roles[node + 1] == Role.READ:
         return VisibleNames(_variables(source, roles, node + 1).bound - {values[node] or ""})
     return VisibleNames()
 
 
 def _undeclared_private_names(source: CompletedSource, node: int) -> VisibleNames:
-    """The private names that a class uses and does not declare yet: one of them is expected where it declares one."""
-    text = _class_around(source, node)
+    """The private names that a class uses and does not declare yet, where it declares one.
+
+    The tree does not show which declared names are private.
+    """
+    text = _class_text(source, node)
     used = set(_USED_PRIVATE_NAME.findall(text)) & {value for value in source.traversal.values if value}
     names = frozenset(used - set(_DECLARED_PRIVATE_NAME.findall(text)))
     return VisibleNames(names, unused_targets=names)
 
 
-def _class_around(source: CompletedSource, node: int) -> str:
-    """The text of the outermost class around a node; the whole text where there is none."""
+def _class_text(source: CompletedSource, node: int) -> str:
+    """The text of the outermost class around a node; the whole text if there is none."""
     types, parents = source.traversal.types, source.traversal.parents
     body = -1
     while node > 0:
@@ -107,11 +109,10 @@ def _class_around(source: CompletedSource, node: int) -> str:
         body = node if types[node] == "ClassBody" else body
     if body < 0:
         return source.text
-    lines = Lines(source.text.encode(), source.language)
-    return lines.data[lines.slice(source.traversal.span(body))].decode()
+    return Lines(source.text.encode(), source.language).text(source.traversal.span(body))
 
 
-def _closed_tag(traversal: Traversal, node: int) -> str:
+def _tag_to_close(traversal: Traversal, node: int) -> str:
     """The tag that a node has to close; empty if it closes none, or one with dots."""
     closing = traversal.parents[node]
     if traversal.types[closing] != "JSXClosingElement":
@@ -124,8 +125,8 @@ def _closed_tag(traversal: Traversal, node: int) -> str:
 def _variables(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
     reader = _Reader(source, node)
     values = source.traversal.values
-    is_late = reader.function or reader.is_export
-    names = set(source.later.definitions | (source.later.variables if is_late else frozenset()))
+    runs_later = reader.function or reader.is_export
+    names = set(source.later.definitions | (source.later.variables if runs_later else frozenset()))
     declared, undeclared = reader.names_of_functions() | {"arguments"}, set()
     for other, role in enumerate(roles):
         name = values[other] or ""
@@ -143,147 +144,128 @@ def _variables(source: CompletedSource, roles: Sequence[Role], node: int) -> Vis
 
 
 class _Reader:
-    """The place from which names are looked at."""
+    """The node from which names are looked up."""
 
     def __init__(self, source: CompletedSource, node: int) -> None:
-        self.traversal: Traversal = source.traversal
+        self.traversal = tree = source.traversal
+        self.types, self.values, self.parents = tree.types, tree.values, tree.parents
         self.node, self.parses_with_suffix = node, source.parses_with_suffix
         self.lines = Lines(source.text.encode(), source.language)
-        self.ancestors = {node}
+        is_hoisted = [type_ == "FunctionDeclaration" or self._is_var(other) for other, type_ in enumerate(tree.types)]
+        self.scopes = scopes_of(tree, source.language, is_hoisted)
+        self.functions = [0] * len(tree)
+        """The innermost function around each node; 0, the program, if there is none."""
+        for other, parent in enumerate(tree.parents[1:], 1):
+            self.functions[other] = parent if tree.types[parent] in FUNCTION_TYPES else self.functions[parent]
+        self.function = self.functions[node]
+        self.ancestors = {node, -1}
         ancestor = node
-        while ancestor >= 0:
+        while ancestor > 0:
+            ancestor = self.parents[ancestor]
             self.ancestors.add(ancestor)
-            ancestor = self.traversal.parents[ancestor]
-        self.function = self._function_around(node)
-        self.is_export = self.traversal.types[self.traversal.parents[node]] == "ExportSpecifier"
-        """Whether it is the `‸` of `export {‸}`: what is declared further down can be meant as well."""
-        self.is_in_parameters = self._has_later_part(self.function)
-        """Whether it stands among the parameters of its function: the body comes later."""
+        self.is_export = self.types[self.parents[node]] == "ExportSpecifier"
+        """Whether it is in `export {‸}`, which can also name what is declared further down."""
+        self.is_in_parameters = self.function > 0 and self.function in self.parents[node + 1 :]
+        """Whether it is among the parameters of its function: the body comes later."""
+
+    def _is_var(self, node: int) -> bool:
+        if self.types[node] != "VariableDeclaration":
+            return False
+        return self.lines.data.startswith(b"var", self.lines.slice(self.traversal.span(node)).start)
 
     def own_names(self) -> set[str]:
-        """What functions around the place are called inside of themselves, and `arguments`."""
-        types = self.traversal.types
-        names = self._names_of(ancestor for ancestor in self.ancestors if types[ancestor] == "FunctionExpression")
-        if any(types[ancestor] in ("FunctionExpression", "FunctionDeclaration") for ancestor in self.ancestors):
-            names.add("arguments")
-        return names
+        """The names by which the functions around can call themselves, and `arguments`."""
+        names = self._names_of(node for node in self.ancestors if node >= 0)
+        has_arguments = any(
+            self.types[node] in ("FunctionExpression", "FunctionDeclaration") for node in self.ancestors
+        )
+        return names | {"arguments"} if has_arguments else names
 
     def names_of_functions(self) -> set[str]:
-        """What functions anywhere are called inside of themselves alone: the tree does not keep these names."""
-        types = self.traversal.types
-        return self._names_of(node for node in range(len(types)) if types[node] == "FunctionExpression")
+        """The names by which function expressions can call themselves. The tree does not keep these names."""
+        return self._names_of(range(len(self.types)))
 
-    def _names_of(self, functions: Iterable[int]) -> set[str]:
-        data = self.lines.data
+    def _names_of(self, nodes: Iterable[int]) -> set[str]:
+        functions = (node for node in nodes if self.types[node] == "FunctionExpression")
         starts = (self.lines.slice(self.traversal.span(function)).start for function in functions)
-        return {found[1].decode("utf-8", "replace") for start in starts if (found := _OWN_NAME.match(data, start))}
+        matches = (_OWN_NAME.match(self.lines.data, start) for start in starts)
+        return {match[1].decode("utf-8", "replace") for match in matches if match}
 
     def is_assigned(self, binding: int, role: Role) -> bool:
         """Whether a name is assigned to and not declared, as in `a = 1` and `for (a of b)`."""
-        return role == Role.WRITE and self.traversal.types[self._owner(binding)] not in _DECLARING
+        return role == Role.WRITE and self.types[self._owner(binding)] not in _DECLARING
 
     def is_assigned_here(self, binding: int, role: Role) -> bool:
-        """Whether a name gets the value in which the place stands: `a = ‸` does not read this `a`."""
-        if role != Role.WRITE:
-            return False
-        owner = self._owner(binding)
-        return owner in self.ancestors and not self._is_deferred(owner)
+        """Whether the reader is in the value that a name gets: `a = ‸` does not read this `a`."""
+        return role == Role.WRITE and self._is_within(self._owner(binding))
 
     def _owner(self, binding: int) -> int:
-        """What binds a name: the node around the pattern that it stands in."""
-        types, parents = self.traversal.types, self.traversal.parents
-        owner = binding if types[binding] == "VariableDeclarator" else parents[binding]
-        while types[owner] in _PATTERNS:
-            owner = parents[owner]
+        """What binds a name: the node around the pattern that it is in."""
+        owner = binding if self.types[binding] == "VariableDeclarator" else self.parents[binding]
+        while self.types[owner] in _PATTERNS:
+            owner = self.parents[owner]
         return owner
 
+    def _is_within(self, owner: int) -> bool:
+        """Whether the reader is in a statement, with no function in between that would run later."""
+        return owner in self.ancestors and self.functions[owner] == self.function
+
     def is_visible(self, binding: int, role: Role) -> bool:
-        """Whether the name that a node binds can be seen."""
-        types, parents = self.traversal.types, self.traversal.parents
+        """Whether the name that a node binds is visible."""
         owner = self._owner(binding)
+        owner_type = self.types[owner]
         if role == Role.PARAMETER:
-            function = self._function_around(owner, itself=True)
-            is_beside = function == self.function and self.is_in_parameters
-            return self._is_bound_before(binding) if is_beside else function in self.ancestors
-        if role == Role.FUNCTION:
-            return self._is_reachable(self._function_around(parents[owner], itself=True), binding, is_hoisted=True)
+            is_beside = owner == self.function and self.is_in_parameters
+            return self._is_bound_before(binding) if is_beside else owner in self.ancestors
+        if owner_type in _IMPORTS:
+            return True
         if role == Role.CLASS and self._is_in_class_head(owner):
             return False
-        if role == Role.CLASS and types[owner] == "ClassExpression":
+        if owner_type in ("ClassExpression", "CatchClause"):
             return owner in self.ancestors
-        if types[owner] == "CatchClause" or types[owner] in _IMPORTS:
-            return types[owner] in _IMPORTS or owner in self.ancestors
-        if role == Role.CLASS:
-            return self._is_reachable(self._block_around(owner), binding, is_hoisted=False)
-        if owner in self.ancestors and not self._is_deferred(owner):
-            is_in_pattern = types[owner + 1] in _PATTERNS and owner + 1 in self.ancestors
-            return is_in_pattern and self._is_bound_before(binding)  # `let a = ‸` does not read this `a`
-        declaration = parents[owner]
-        if self._is_looped_over(declaration):
-            return False
-        start = self.lines.slice(self.traversal.span(declaration)).start
-        if self.lines.data.startswith(b"var", start):
-            return self._is_reachable(self._function_around(declaration), binding, is_hoisted=True)
-        return self._is_reachable(self._block_around(declaration), binding, is_hoisted=False)
+        if role in (Role.FUNCTION, Role.CLASS):
+            return self._is_reachable(owner, binding)
+        if self._is_within(owner):  # `let a = ‸` does not read this `a`
+            is_in_pattern = self.types[owner + 1] in _PATTERNS and owner + 1 in self.ancestors
+            return is_in_pattern and self._is_bound_before(binding)
+        declaration = self.parents[owner]
+        return not self._is_in_iterable(self.parents[declaration]) and self._is_reachable(declaration, binding)
 
-    def _is_reachable(self, scope: int, binding: int, is_hoisted: bool) -> bool:
+    def _is_reachable(self, declaration: int, binding: int) -> bool:
+        """Whether the scope of a declaration is around the reader, and the declaration has been executed there."""
+        scope = self.scopes[declaration]
+        is_hoisted = self.types[declaration] == "FunctionDeclaration" or self._is_var(declaration)
+        if scope and self.types[self.parents[scope]] == "SwitchCase":
+            scope = self.parents[self.parents[scope]]  # all cases of a switch share one scope
         if scope not in self.ancestors:
             return False
-        is_deferred = is_hoisted or self.is_export or self._function_around(scope, itself=True) != self.function
-        return binding < self.node or (self.parses_with_suffix and is_deferred)
+        function = scope if self.types[scope] in FUNCTION_TYPES else self.functions[scope]
+        is_any_order = is_hoisted or self.is_export or function != self.function
+        return binding < self.node or (self.parses_with_suffix and is_any_order)
 
     def _is_bound_before(self, binding: int) -> bool:
-        """Whether a name is bound before a part of the same pattern: `{a, b = ‸, c}` can read `a` alone."""
-        types, parents = self.traversal.types, self.traversal.parents
-        pattern = parents[binding]
-        while types[pattern] in _PATTERNS:
-            is_around = types[pattern] == "AssignmentPattern" and pattern in self.ancestors
-            if is_around and pattern + 1 not in self.ancestors:
+        """Whether a name is bound before a part of the same pattern: `{a, b = ‸, c}` can only read `a`."""
+        pattern = self.parents[binding]
+        while self.types[pattern] in _PATTERNS:
+            is_default = self.types[pattern] == "AssignmentPattern" and pattern in self.ancestors
+            if is_default and pattern + 1 not in self.ancestors:
                 return False
-            pattern = parents[pattern]
+            pattern = self.parents[pattern]
         return binding < self.node
 
     def _is_in_class_head(self, owner: int) -> bool:
-        """Whether the place is evaluated before a class has its name: in `extends ‸` and in a key, `[‸]() {}`."""
-        types, values, parents = self.traversal.types, self.traversal.values, self.traversal.parents
+        """Whether the reader is evaluated before a class has its name: in `extends ‸` and in a key, `[‸]() {}`."""
         node = self.node
         while node != owner and node > 0:
-            is_value = types[node] == "PropertyDefinition" and (values[node] or node + 1 not in self.ancestors)
-            if is_value or types[node] in FUNCTION_TYPES or types[node] == "StaticBlock":
+            type_ = self.types[node]
+            is_value = type_ == "PropertyDefinition" and (self.values[node] or node + 1 not in self.ancestors)
+            if is_value or type_ in FUNCTION_TYPES or type_ == "StaticBlock":
                 return False
-            node = parents[node]
+            node = self.parents[node]
         return node == owner
 
-    def _has_later_part(self, function: int) -> bool:
-        """Whether a part of a function comes behind the one in which the place stands."""
-        parents = self.traversal.parents
-        return function > 0 and function in parents[self.node + 1 :]
-
-    def _is_looped_over(self, declaration: int) -> bool:
-        """Whether the place is the `‸` of `for (let a of ‸)`: it does not read this `a`."""
-        loop = self.traversal.parents[declaration]
-        if self.traversal.types[loop] not in ("ForInStatement", "ForOfStatement") or loop not in self.ancestors:
+    def _is_in_iterable(self, loop: int) -> bool:
+        """Whether the reader is in `for (let a of ‸)`, which does not read this `a`."""
+        if self.types[loop] not in ITERATING_TYPES or loop not in self.ancestors:
             return False
-        parts = [node for node in range(loop + 1, self.node + 1) if self.traversal.parents[node] == loop]
-        return len(parts) == 2 and parts[1] in self.ancestors
-
-    def _is_deferred(self, owner: int) -> bool:
-        """Whether a function stands between a declaration and the place: it runs later."""
-        return self._function_around(owner) != self.function
-
-    def _function_around(self, node: int, itself: bool = False) -> int:
-        """The innermost function around a node; 0, the program, when there is none."""
-        node = node if itself else self.traversal.parents[node]
-        while node > 0 and self.traversal.types[node] not in FUNCTION_TYPES:
-            node = self.traversal.parents[node]
-        return max(node, 0)
-
-    def _block_around(self, node: int) -> int:
-        """The innermost block around a node, for a `switch` all its cases; 0, the program, when there is none."""
-        types, parents = self.traversal.types, self.traversal.parents
-        node = parents[node]
-        while node > 0 and types[node] not in SCOPE_TYPES:
-            node = parents[node]
-        if node > 0 and types[parents[node]] == "SwitchCase":
-            node = parents[parents[node]]
-        return max(node, 0)
+        return sum(parent == loop for parent in self.parents[loop + 1 : self.node + 1]) == 2

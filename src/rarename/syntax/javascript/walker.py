@@ -1,152 +1,154 @@
-"""The walk over tree-sitter's concrete tree: reading its nodes, writing abstract ones, in pre-order."""
+"""The walk over tree-sitter's concrete tree: reading its nodes and writing abstract ones, in pre-order."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.syntax.javascript.cst import GRAMMAR, IS_NAMED, KIND_NAMES, ConcreteTree
+from rarename.syntax.javascript.cst import FIELDS, NODE_KINDS, ConcreteTree
 from rarename.syntax.javascript.literals import cooked_identifier
 from rarename.syntax.traversal import Traversal
 
 MISSING_NAME = "✖"
-"""The identifier that stands where broken code lacks an expression, as in JS150."""
-NOWHERE = -1
+"""The identifier in place of an expression that broken code lacks, as in JS150."""
+ABSENT = -1
 """The index of a concrete node that is not there."""
 
-Method = Callable[[Any, int, int], None]
-"""Writes what a concrete node stands for: a method of a subclass of `Walk`, not yet bound to the walk."""
+Method = Callable[[int, int], None]
+"""Writes what a concrete node stands for, below an abstract node."""
 
 
-def kinds_named(*names: str) -> frozenset[int]:
-    """The kinds of concrete nodes with these names, tokens left out."""
-    return frozenset(kind for kind, name in enumerate(KIND_NAMES) if name in names and IS_NAMED[kind])
+class Walker:
+    """One walk over a concrete tree, and the abstract nodes written so far.
 
+    A concrete node is visited by the method with the name of its kind. The method writes the abstract node and puts
+    its children on a stack. So code that nests a hundred thousand levels deep is walked without recursion.
+    """
 
-def token(name: str) -> int:
-    """The kind of a token."""
-    return next(k for k, n in enumerate(KIND_NAMES) if n == name and not IS_NAMED[k])
+    plain_types: ClassVar[dict[str, str]] = {}
+    """The kinds without a method whose children are those of the abstract node, and the type of that node."""
 
-
-def field(name: str) -> int:
-    """The number of a field of the grammar."""
-    number = GRAMMAR.field_id_for_name(name)
-    assert number is not None, name
-    return number
-
-
-class Walk:
-    """One walk over a concrete tree, and the abstract nodes written so far."""
-
-    def __init__(self, tree: ConcreteTree, methods: Sequence[Method]) -> None:
+    def __init__(self, tree: ConcreteTree) -> None:
         self.tree = tree
         self.kinds, self.starts, self.ends = tree.kinds, tree.starts, tree.ends
-        self.fields, self.after = tree.fields, tree.after
-        self.methods = methods
-        """What to do with each kind of concrete node."""
         self.types: list[str] = []
         self.values: list[str | None] = []
         self.parents: list[int] = []
-        self.places: list[int] = []
-        """Start and end byte of each node, one after the other; -1 for a made-up node."""
+        self.offsets: list[int] = []
+        """Start and end byte of each node, one after the other; -1 for a node without text."""
         self.stack: list[tuple[Method, int, int]] = []
-        self.spellings: dict[bytes, str] = {}
+        self.methods = {kind: self._method_of(kind) for kind in NODE_KINDS}
+        self._names: dict[bytes, str] = {}
 
-    def finish(self) -> None:
-        """Work off the stack: all that is left to visit."""
+    def _method_of(self, kind: str) -> Method:
+        default = self.plain if kind in self.plain_types else self.transparent
+        method: Method = getattr(self, "class_" if kind == "class" else kind, default)
+        return method
+
+    def run(self) -> None:
+        """Visit all that is on the stack."""
         stack = self.stack
         while stack:
             method, node, parent = stack.pop()
-            method(self, node, parent)
+            method(node, parent)
 
     def traversal(self) -> Traversal:
-        """What was written."""
-        return Traversal(self.types, self.values, self.parents, _spans(self.tree.source, self.places))
+        """The tree that was written."""
+        return Traversal(self.types, self.values, self.parents, _spans(self.tree.source, self.offsets))
 
-    # -- writing ------------------------------------------------------------------------------------
+    def plain(self, node: int, parent: int) -> None:
+        """A concrete node whose children are those of the abstract one, in the same order."""
+        self._visit(self._children(node), self._write(self.plain_types[self.kinds[node]], node, parent))
 
-    def _node(self, type_: str, value: str | None, parent: int, start: int, end: int) -> int:
-        """Write an abstract node that stands at the given bytes."""
+    def transparent(self, node: int, parent: int) -> None:
+        """A concrete node that leaves nothing but its children: parentheses, `else`, …"""
+        self._visit(self._children(node), parent)
+
+    def skipped(self, node: int, parent: int) -> None:
+        """A concrete node that the abstract tree does not keep."""
+
+    def missing(self, _node: int, parent: int) -> None:
+        """An expression that broken code lacks."""
+        self._write_at("Identifier", -1, -1, parent, MISSING_NAME)
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def _write_at(self, type_: str, start: int, end: int, parent: int, value: str | None = None) -> int:
+        """Write an abstract node with the given extent in bytes."""
         self.types.append(type_)
         self.values.append(value)
         self.parents.append(parent)
-        self.places.append(start)
-        self.places.append(end)
+        self.offsets.append(start)
+        self.offsets.append(end)
         return len(self.types) - 1
 
-    def _construct(self, type_: str, value: str | None, node: int, parent: int) -> int:
-        """Write an abstract node that stands where a whole concrete node does."""
-        return self._node(type_, value, parent, self.starts[node], self.ends[node])
+    def _write(self, type_: str, node: int, parent: int, value: str | None = None) -> int:
+        """Write an abstract node with the extent of a concrete one."""
+        return self._write_at(type_, self.starts[node], self.ends[node], parent, value)
 
-    def _later(self, children: list[int], parent: int) -> None:
-        """Visit these concrete nodes next, in this order, as children of an abstract node."""
+    def _visit(self, children: Sequence[int], parent: int) -> None:
+        """Visit concrete nodes next, in this order, as children of an abstract node."""
         kinds, methods, stack = self.kinds, self.methods, self.stack
         for child in reversed(children):
-            stack.append((methods[kinds[child]] if child >= 0 else Walk.nothing, child, parent))
+            stack.append((methods[kinds[child]] if child >= 0 else self.missing, child, parent))
 
-    def nothing(self, node: int, parent: int) -> None:
-        """Broken code lacks an expression here."""
-        self._node("Identifier", MISSING_NAME, parent, -1, -1)
+    def _visit_as(self, method: Method, children: Sequence[int], parent: int) -> None:
+        """The same, with one method for all of them."""
+        self.stack.extend((method, child, parent) for child in reversed(children))
 
-    # -- reading ------------------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------------------------------
 
     def _children(self, node: int) -> list[int]:
         """The children of a concrete node, without tokens."""
         kinds = self.kinds
-        return [child for child in self.tree.children(node) if IS_NAMED[kinds[child]]]
+        return [child for child in self.tree.children(node) if kinds[child] in NODE_KINDS]
 
-    def _child(self, node: int, field: int) -> int:
-        """The child in a field of the grammar; -1 when there is none."""
-        fields, after = self.fields, self.after
+    def _child(self, node: int, field: str) -> int:
+        """The child in a field of the grammar, if there is one."""
+        fields, after, wanted = self.tree.fields, self.tree.after, FIELDS[field]
         end = after[node]
         child = node + 1
         while child < end:
-            if fields[child] == field:
+            if fields[child] == wanted:
                 return child
             child = after[child]
-        return NOWHERE
+        return ABSENT
 
-    def _first(self, node: int, kinds: frozenset[int]) -> int:
-        """The first child of some kinds; -1 when there is none."""
-        return next((child for child in self.tree.children(node) if self.kinds[child] in kinds), NOWHERE)
+    def _present(self, node: int, *fields: str) -> list[int]:
+        """The children in some fields of the grammar, without those that are absent."""
+        return [child for child in (self._child(node, field) for field in fields) if child >= 0]
 
-    def _operator(self, node: int) -> str | None:
-        """The operator of an expression: its only token."""
-        kinds, after = self.kinds, self.after
-        end = after[node]
-        child = node + 1
-        while child < end:
-            if not IS_NAMED[kinds[child]]:
-                return KIND_NAMES[kinds[child]]
-            child = after[child]
-        return None
+    def _of_kind(self, node: int, *kinds: str) -> list[int]:
+        """The children of some kinds, tokens included."""
+        return [child for child in self.tree.children(node) if self.kinds[child] in kinds]
 
-    def _present(self, *nodes: int) -> list[int]:
-        return [node for node in nodes if node >= 0]
+    def _kind(self, node: int) -> str:
+        """The kind of a node; empty for one that is absent."""
+        return self.kinds[node] if node >= 0 else ""
+
+    def _name(self, start: int, end: int) -> str:
+        """A name in the source. Equal names are one string object."""
+        raw = self.tree.source[start:end]
+        name = self._names.get(raw)
+        if name is None:
+            name = self._names[raw] = cooked_identifier(raw.decode("utf-8", "replace"))
+        return name
 
     def _text(self, node: int) -> str:
-        return self._spelling(self.starts[node], self.ends[node])
-
-    def _spelling(self, start: int, end: int) -> str:
-        """A stretch of the source. The same name is one string object however often it occurs."""
-        raw = self.tree.source[start:end]
-        spelling = self.spellings.get(raw)
-        if spelling is None:
-            spelling = self.spellings[raw] = cooked_identifier(raw.decode("utf-8", "replace"))
-        return spelling
+        return self._name(self.starts[node], self.ends[node])
 
     def _raw(self, start: int, end: int) -> str:
         return self.tree.source[start:end].decode("utf-8", "replace")
 
 
-def _spans(source: bytes, places: list[int]) -> NDArray[np.int32]:
-    """Byte offsets as lines and columns; a row of zeros for what stands nowhere."""
-    offsets = np.array(places, dtype=np.int64)
+def _spans(source: bytes, offsets: list[int]) -> NDArray[np.int32]:
+    """Byte offsets as lines and columns; a row of zeros for a node without text."""
+    bytes_ = np.array(offsets, dtype=np.int64)
     newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
     line_starts = np.concatenate([[0], newlines + 1])
-    lines = np.searchsorted(line_starts, offsets, side="right")
-    columns = offsets - line_starts[lines - 1]
+    lines = np.searchsorted(line_starts, bytes_, side="right")
+    columns = bytes_ - line_starts[lines - 1]
     spans = np.stack([lines, columns], axis=1).reshape(-1, 4).astype(np.int32)
-    spans[offsets.reshape(-1, 2)[:, 0] < 0] = 0
+    spans[bytes_.reshape(-1, 2)[:, 0] < 0] = 0
     return spans

@@ -1,11 +1,10 @@
-"""Python: live source to traversal, with the node names and the order of PY150.
+"""Python: source text to traversal, with the node types and the order of PY150.
 
-The standard library's `ast` parses; a table of rules, one for each node class, says which type, value and
-children a node has in PY150, whose trees were made by Python 2.7. What Python 2 lacked follows the same
-style and adds only new nodes, so that old code gives old trees; `docs/syntax-python.md` lists the choices.
+The standard library's `ast` parses. A table of rules, one for each class of `ast`, defines the type, value and children
+that a node has in PY150, whose trees were made by Python 2.7. What Python 2 lacked follows the same style and only adds
+nodes, so that old code keeps its trees; `docs/syntax-python.md` lists the choices.
 
-Reading order: parsing is the whole in five lines; then its steps: reading (bytes to text to `ast`), rules
-(with shapes, literals, patterns and fstrings), walk, places; last roles.
+Reading order: parser, walker, rules, then what the rules use: literals, positions, fstrings; roles last.
 """
 
 from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
@@ -14,17 +13,9 @@ from rarename.syntax.python.arguments import argument_names
 from rarename.syntax.python.imports import module_at
 from rarename.syntax.python.incomplete import STATEMENT_END, complete_prefix, later_bindings
 from rarename.syntax.python.lexer import Lexer
-from rarename.syntax.python.parsing import parse
-from rarename.syntax.python.reading import encoding
+from rarename.syntax.python.parser import encoding, parse
 from rarename.syntax.python.roles import roles
-from rarename.syntax.python.scope import (
-    FUNCTION_TYPES,
-    HEADER_TYPES,
-    OUTER_TYPES,
-    SCOPE_TYPES,
-    keywords,
-    visible_names,
-)
+from rarename.syntax.python.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
 
 PYTHON = Language(
     name="python",
@@ -36,8 +27,10 @@ PYTHON = Language(
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassDef"}),
-    outer_types=OUTER_TYPES,
-    header_types=HEADER_TYPES,
+    outer_types=frozenset(
+        {"defaults", "kw_defaults", "decorator_list", "returns", "bases", "type_params", "annotation"}
+    ),
+    header_types=frozenset({"arguments", "NameParam", "vararg", "kwarg"}),
     iterating_types=frozenset({"comprehension"}),
     unswappable_types=frozenset({"Global", "Nonlocal"}),
     root_type="Module",

@@ -1,9 +1,9 @@
-"""Which names an argument can be passed by: those of the function if it is known, otherwise all that are common."""
+"""The names by which an argument can be passed: those of the function if it is known, otherwise all common ones."""
 
 import builtins
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 
 from rarename.syntax.python.scope import FUNCTION_TYPES
 from rarename.syntax.traversal import Role, Traversal
@@ -23,140 +23,100 @@ COMMON_NAMES = frozenset(
     wait width y year
     """.split()  # noqa: SIM905
 )
-"""Names by which many projects on PyPI pass arguments, and some of the standard library."""
+"""Keywords in the calls of many projects on PyPI, and of the standard library."""
 
-_INSTANCES = frozenset({"self", "cls"})
-"""The names of what a method is called on, which is no argument of the call."""
-_CONSTRUCTOR = "__init__"
-_NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-"""The parameters of builtins to which nothing can be passed by their name."""
+_SELF_NAMES = frozenset({"self", "cls"})
+_NAMELESS_KINDS = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True)
-class _Signature:
-    """What a function can be passed."""
+class _Function:
+    """A function that may be called."""
 
+    positional: Sequence[str]
+    """The parameters that positional arguments fill, in this order."""
     names: frozenset[str]
-    """The parameters that an argument can name."""
-    positional: tuple[str, ...]
-    """The parameters that arguments without a name fill, in this order."""
-    takes_others: bool
-    """Whether an argument may have any other name: `**kwargs`."""
+    """The parameters that a keyword can name."""
+    takes_any_keyword: bool
+    """Whether it has `**kwargs`."""
+    class_: int = 0
+    """The class whose method it is; 0 if there is none."""
+    is_constructor: bool = False
 
 
 def argument_names(traversal: Traversal, roles: Sequence[Role], node: int) -> frozenset[str]:
     """The names by which the argument at a node can be passed; empty if the node is no argument of a call."""
     types, values, parents = traversal.types, traversal.values, traversal.parents
     call = parents[parents[node]] if types[parents[node]] == "bases" else parents[node]
-    named = [other for other, role in enumerate(roles) if role == Role.KEYWORD and other != node]
-    passed = {values[other] or "" for other in named if parents[other] == call}
+    keywords = [other for other, role in enumerate(roles) if role == Role.KEYWORD and other != node]
+    passed = {values[keyword] or "" for keyword in keywords if parents[keyword] == call}
     if types[call] == "ClassDef":
         return frozenset({"metaclass"} - passed)
     if types[call] != "Call" or node == call + 1:
         return frozenset()
-    functions = _functions_named(traversal, _name_called(traversal, call))
-    signatures = _known_signatures(traversal, roles, call, functions)
-    num_filled = sum(parents[other] == call and types[other] != "keyword" for other in range(call + 2, node))
-    passed.update(*(signature.positional[:num_filled] for signature in signatures))
-    names: set[str] = set()
-    if not signatures or any(signature.takes_others for signature in signatures):
-        names |= COMMON_NAMES | {values[other] or "" for other in named}
-        signatures = [*signatures, *(_signature(traversal, function) for function in functions)]
-    return frozenset(names.union(*(signature.names for signature in signatures)) - passed)
+    children = traversal.children()
+    name = call + 1 if types[call + 1] != "AttributeLoad" else children[call + 1][-1]
+    possible = _functions_named(values[name] or "", traversal, children)
+    certain = _certain_functions(possible, call, traversal, roles)
+    num_filled = sum(types[child] != "keyword" and child < node for child in children[call][1:])
+    for function in certain:
+        passed.update(function.positional[:num_filled])
+    names = frozenset[str]()
+    if not certain or any(function.takes_any_keyword for function in certain):
+        names = COMMON_NAMES.union(values[keyword] or "" for keyword in keywords)
+        certain = certain + possible
+    return names.union(*(function.names for function in certain)) - passed
 
 
-def _name_called(traversal: Traversal, call: int) -> str:
-    """The name of what is called: `b` of `b()` and of `a.b()`."""
-    callee = call + 1
-    if traversal.types[callee] == "AttributeLoad":
-        callee = next((n for n in range(callee, len(traversal)) if _is_attribute_of(traversal, n, callee)), callee)
-    return traversal.values[callee] or ""
-
-
-def _is_attribute_of(traversal: Traversal, node: int, callee: int) -> bool:
-    return traversal.types[node] == "attr" and traversal.parents[node] == callee
-
-
-def _functions_named(traversal: Traversal, name: str) -> list[int]:
-    """The functions that have a name, and those that make an object of the class with that name."""
+def _functions_named(name: str, traversal: Traversal, children: Sequence[Sequence[int]]) -> list[_Function]:
+    """The functions of a name, and the constructors of the classes of that name."""
+    types, values, parents = traversal.types, traversal.values, traversal.parents
     found = []
-    for node, type_ in enumerate(traversal.types):
-        if type_ in FUNCTION_TYPES:
-            owner = _class_of(traversal, node) if traversal.values[node] == _CONSTRUCTOR else node
-            if owner is not None and traversal.values[owner] == name:
-                found.append(node)
+    for node, type_ in enumerate(types):
+        if type_ not in FUNCTION_TYPES:
+            continue
+        class_, is_constructor = parents[parents[node]], values[node] == "__init__"
+        if class_ < 0 or types[class_] != "ClassDef":
+            class_ = 0
+        if name != values[class_ if is_constructor else node]:
+            continue
+        lists = {types[child]: children[child] for child in children[children[node][0]]}
+        positional = [values[parameter] or "" for parameter in lists["args"]]
+        keyword_only = [values[parameter] or "" for parameter in lists.get("kwonlyargs", ())]
+        if positional and positional[0] in _SELF_NAMES:
+            del positional[0]
+        names = frozenset(positional + keyword_only)
+        found.append(_Function(positional, names, "kwarg" in lists, class_, is_constructor))
     return found
 
 
-def _class_of(traversal: Traversal, function: int) -> int | None:
-    """The class whose method a function is, if it is one."""
-    owner = traversal.parents[traversal.parents[function]]
-    return owner if owner > 0 and traversal.types[owner] == "ClassDef" else None
+def _certain_functions(
+    functions: list[_Function], call: int, traversal: Traversal, roles: Sequence[Role]
+) -> list[_Function]:
+    """The functions that the callee is, more than one if the text defines it repeatedly; empty if it is unknown.
 
-
-def _known_signatures(
-    traversal: Traversal, roles: Sequence[Role], call: int, functions: Sequence[int]
-) -> list[_Signature]:
-    """What the function that is called can be passed; more than one if the text defines it more than once.
-
-    Of the functions with its name a method is meant for certain only where `self` has it: any object may have one.
+    A method is certain only if it is called on `self`: any other object may have one of that name.
     """
     values, callee = traversal.values, call + 1
-    if roles[callee] == Role.READ:
-        return _signatures_of_name(traversal, roles, values[callee] or "", functions)
-    is_own = roles[callee + 1] == Role.READ and values[callee + 1] in _INSTANCES
-    around = _class_around(traversal, call) if is_own else None
-    return [_signature(traversal, each) for each in functions if around and _class_of(traversal, each) == around]
-
-
-def _signatures_of_name(
-    traversal: Traversal, roles: Sequence[Role], name: str, functions: Sequence[int]
-) -> list[_Signature]:
-    """What a function can be passed that is called by its name alone; nothing is known of imports and variables."""
-    bound = {role for value, role in zip(traversal.values, roles, strict=True) if value == name}
-    if bound & {Role.WRITE, Role.PARAMETER, Role.MODULE}:
+    if roles[callee] != Role.READ:
+        is_own = roles[callee + 1] == Role.READ and values[callee + 1] in _SELF_NAMES
+        class_ = call if is_own else 0
+        while class_ > 0 and traversal.types[class_] != "ClassDef":
+            class_ = traversal.parents[class_]
+        return [function for function in functions if class_ > 0 and function.class_ == class_]
+    bindings = {role for value, role in zip(values, roles, strict=True) if value == values[callee]}
+    if bindings & {Role.WRITE, Role.PARAMETER, Role.MODULE}:  # nothing is known about imports and variables
         return []
-    known = [
-        _signature(traversal, function)
-        for function in functions
-        if traversal.values[function] == _CONSTRUCTOR or _class_of(traversal, function) is None
-    ]
-    return known if known or Role.CLASS in bound else _signatures_of_builtin(name)
+    certain = [function for function in functions if function.is_constructor or not function.class_]
+    return certain if certain or Role.CLASS in bindings else _builtin_functions(values[callee] or "")
 
 
-def _class_around(traversal: Traversal, node: int) -> int | None:
-    """The innermost class that a node stands in, if it stands in one."""
-    while node > 0 and traversal.types[node] != "ClassDef":
-        node = traversal.parents[node]
-    return node if node > 0 else None
-
-
-def _signature(traversal: Traversal, function: int) -> _Signature:
-    """What a function of the text can be passed."""
-    types, values, parents = traversal.types, traversal.values, traversal.parents
-    inside = range(function + 1, len(types))
-    arguments = next(node for node in inside if types[node] == "arguments" and parents[node] == function)
-    positional: list[str] = []
-    by_name: list[str] = []
-    takes_others = False
-    for node in range(arguments + 1, len(types)):
-        if parents[node] < arguments:
-            break
-        if types[node] == "NameParam" and parents[parents[node]] == arguments:
-            (positional if types[parents[node]] == "args" else by_name).append(values[node] or "")
-        takes_others = takes_others or (types[node] == "kwarg" and parents[node] == arguments)
-    if positional and positional[0] in _INSTANCES:
-        del positional[0]
-    return _Signature(frozenset([*positional, *by_name]), tuple(positional), takes_others)
-
-
-def _signatures_of_builtin(name: str) -> list[_Signature]:
-    """What a builtin can be passed; nothing if there is none of that name, or if it does not tell."""
+def _builtin_functions(name: str) -> list[_Function]:
+    """The builtin of a name; empty if there is none, or if its parameters are unknown."""
     try:
-        parameters = inspect.signature(vars(builtins)[name]).parameters.values()
+        parameters = signature(vars(builtins)[name]).parameters.values()
     except (KeyError, TypeError, ValueError):
         return []
-    names = frozenset(parameter.name for parameter in parameters if parameter.kind not in _NAMELESS)
-    positional = (each.name for each in parameters if each.kind is not inspect.Parameter.KEYWORD_ONLY)
-    takes_others = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    return [_Signature(names, tuple(positional), takes_others)]
+    names = frozenset(parameter.name for parameter in parameters if parameter.kind not in _NAMELESS_KINDS)
+    positional = [parameter.name for parameter in parameters if parameter.kind != Parameter.KEYWORD_ONLY]
+    return [_Function(positional, names, any(parameter.kind == Parameter.VAR_KEYWORD for parameter in parameters))]

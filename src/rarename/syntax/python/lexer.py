@@ -1,4 +1,4 @@
-"""Unfinished Python as lines and levels: what is complete, and what is still open at the end."""
+"""Unfinished Python as logical lines and open brackets: what is complete, and what is still open at the cursor."""
 
 import re
 from dataclasses import dataclass
@@ -6,233 +6,210 @@ from keyword import iskeyword
 
 from rarename.syntax.open_brackets import NUMBER, STRING, OpenBracket
 
-HEADERS = frozenset(
-    {"async", "case", "class", "def", "elif", "else", "except", "finally", "for", "if", "match", "try", "while", "with"}
-)
-"""The words that begin a statement with a block."""
 _SOFT_HEADERS = frozenset({"match", "case"})
+_HEADERS = _SOFT_HEADERS | {
+    *("async", "class", "def", "elif", "else", "except", "finally", "for", "if", "try", "while", "with")
+}
 _SOFT_KEYWORDS = _SOFT_HEADERS | {"type", "print"}
-"""Names that may begin a statement; `print` is one in Python 2."""
+"""Names that may start a statement; `print` does in Python 2."""
 _NEVER_IN_BRACKETS = frozenset(
     {"assert", "break", "class", "continue", "def", "del", "elif", "except", "finally", "global", "import", "nonlocal"}
     | {"pass", "raise", "return", "try", "while", "with"}
 )
-"""The words that begin a statement wherever they begin a line: a bracket before them was left open."""
+"""The keywords that always start a statement at the start of a line: a bracket before them was left open."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
-_GROUPS = frozenset({"()", "[]", "{}", NUMBER, STRING})
-_CONSTANTS = frozenset({"None", "True", "False", "..."})
-_BLOCK_HEADER = re.compile(r"(?:async[^\S\n]+)?(?:for|if|else)\b[^\n]*:[^\S\n]*(?:#[^\n]*)?$", re.MULTILINE)
-"""A header whose word may stand in brackets as well; there no line would end with a colon."""
-_ASSIGNMENT = re.compile(r"[^\W\d]\w*[^\S\n]*=(?!=)")
-_BODY = re.compile(r"[^\W\d][\w.]*(?:[^\S\n]+[-+*/%|&^@]?=(?!=)|\()")
-"""A statement that is no keyword argument as most people write it: `a = b`, `a(b)`."""
+_OPERANDS = frozenset({"()", "[]", "{}", NUMBER, STRING, "None", "True", "False", "..."})
 _LINKS = frozenset({".", "()", "[]", STRING})
-_TAB = 8
+_HEADER_LINE = re.compile(r"(?:async[^\S\n]+)?(?:for|if|else)\b[^\n]*:[^\S\n]*(?:#[^\n]*)?$", re.MULTILINE)
+"""A header whose keyword is also possible in brackets; there no line would end with a colon."""
+_ASSIGNMENT = re.compile(r"[^\W\d]\w*[^\S\n]*=(?!=)")
+_STATEMENT = re.compile(r"[^\W\d][\w.]*(?:[^\S\n]+[-+*/%|&^@]?=(?!=)|\()")
+"""A statement that is no keyword argument in usual formatting: `a = b`, `a(b)`."""
 
 _TOKEN = re.compile(
     r"""
     (?P<newline>\n)
   | (?P<blank>[^\S\n]+|\\\n)
   | (?P<comment>\#[^\n]*)
-  | (?P<prefix>[rRbBuUfFtT]{0,2})(?P<quote>\"{3}|'{3}|"|')
+  | (?:[rbu]?[ft]|[ft][rbuft])(?P<fstring>\"{3}|'{3}|"|')
+  | [rbu]{0,2}(?P<triple>\"{3}|'{3})(?:[^"'\\]++|\\[\s\S]|(?!(?P=triple))["'])*+(?P<triple_end>(?P=triple))?
+  | [rbu]{0,2}(?P<single>["'])(?:[^"'\\\n]++|\\[\s\S]|(?!(?P=single))["'])*+(?P<single_end>(?P=single))?
   | (?P<name>[^\W\d]\w*)
   | (?P<number>(?:\d|\.\d)(?:[eE][+-]|[\w.])*)
   | (?P<operator>\*\*=?|//=?|>>=?|<<=?|<=|>=|==|!=|->|:=|<>|\.\.\.|[-+*/%&|^@]=|.)
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
-_STRING_END = {
-    '"': re.compile(r'(?:[^"\\\n]|\\.)*+(?P<end>")?', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\\n]|\\.)*+(?P<end>')?", re.DOTALL),
-    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+(?P<end>""")?', re.DOTALL),
-    "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*+(?P<end>''')?", re.DOTALL),
+_FSTRING_PART = {
+    quote: re.compile(r"\\N\{[^}'\"\n]*\}|\\[^{}]|\{\{|\}\}|[{}]|" + quote + (r"|\n" if len(quote) == 1 else ""))
+    for quote in ('"', "'", '"""', "'''")
 }
-_FORMAT_PART = {
-    quote: re.compile(
-        rf"\\N\{{[^}}'\"\n]*\}}|\\[^{{}}]|\{{\{{|\}}\}}|[{{}}]|{quote}" + (r"|\n" if len(quote) == 1 else ""), re.DOTALL
-    )
-    for quote in _STRING_END
-}
-
-_FIELD, _SPECIFICATION = "{field", ":format"
-"""The openers of what stands in the braces of an f-string, and of the format behind its colon."""
-_FIELD_ENDS = frozenset({"!", "="})
-"""The tokens that end the expression in such braces: a conversion follows, or nothing."""
+_FIELD, _FORMAT = "{field", ":format"
+"""The openers of a replacement field of an f-string, and of the format after its colon."""
 
 
 @dataclass(slots=True)
 class Line:
-    """A logical line: it may reach over many lines of the text."""
+    """A logical line; it may extend over many lines of the text."""
 
-    start: int
-    """Where its first token starts."""
-    indent: int
-    """Its indentation in columns."""
-    first: str = ""
-    """Its first token."""
-    end: int = -1
-    opens_block: bool = False
-    """Whether it ends with the colon of a header."""
-    is_broken: bool = False
-    """Whether a bracket or string was left open in it."""
-    lacks: str = ""
-    """What it needs at its end: closing brackets, the colon of a header."""
-    is_continued: bool = False
-    """Whether a line of the text that stands deeper belongs to it."""
-    is_header: bool = False
-    """Whether it is a header without its colon, if a block should follow."""
+    start: int  # the offset of its first token
+    indent: int  # in columns
+    first: str = ""  # its first token
+    text: str = ""  # with the closing brackets and the colon that it lacks
+    opens_block: bool = False  # it ends with the colon of a header
+    is_broken: bool = False  # a bracket or string was left open in it
+    has_deeper_lines: bool = False  # it contains a line of the text with a deeper indentation
+    may_lack_colon: bool = False  # it is a header without its colon, provided that a block follows
 
 
 class Lexer:
-    """A text up to the cursor: its complete logical lines, the last one, and what is open there."""
+    """The text before the cursor: its complete logical lines, the last one, and the brackets that are open there."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines: list[Line] = []
-        """The complete lines, empty ones and comments left out."""
+        """The complete lines, without empty ones and comments."""
         self.line = Line(0, 0)
         """The line of the cursor."""
         self.stack = [OpenBracket("", "")]
-        """The open levels. Tokens of the outermost are those of the current simple statement or header."""
-        self.simple_start = 0
-        """Where the current simple statement or header starts in the text."""
+        """The open brackets. The outermost has the tokens of the current simple statement or header."""
+        self.statement_start = 0
+        """The offset of the current simple statement or header."""
         self.enclosing = ""
-        """What the cursor stands in, if that is no code: "a string", "a comment"."""
+        """What contains the cursor if that is no code: "a string", "a comment"."""
         self._position = self._line_start = 0
         self._code_end = 0
-        """Where the last token ends: a comment may follow."""
-        self._at_line_start = True
+        """The end of the last token; a comment may follow."""
+        self._is_at_line_start = True
         self._has_colon = False
-        self._run()
+        while self._position < len(text):
+            self._read()
+        bracket = self.stack[-1]
+        if bracket.opener == _FORMAT or (bracket.opener == _FIELD and bracket.last in ("!", "=")):
+            self.enclosing = "a string"
+        if self._is_at_line_start:
+            self._start_line("", len(text))
 
     @property
-    def is_header(self) -> bool:
-        """Whether the cursor stands in a header whose colon is still to come."""
-        return not self._has_colon and self.line.first in HEADERS and self.simple_start == self.line.start
+    def is_in_header(self) -> bool:
+        """Whether the cursor is in a header before its colon."""
+        return not self._has_colon and self.line.first in _HEADERS and self.statement_start == self.line.start
 
     @property
     def is_bare_name(self) -> bool:
-        """Whether the statement is a name so far, or one behind a dot: `‸`, `a.b().‸`."""
+        """Whether the statement is only a name so far, or one after a dot: `‸`, `a.b().‸`."""
         tokens = self.stack[0].tokens
         is_chain = all(token in _LINKS or (token.isidentifier() and not iskeyword(token)) for token in tokens)
         return len(self.stack) == 1 and is_chain and (not tokens or tokens[-1] == ".")
 
     @property
     def starts_argument(self) -> bool:
-        """Whether the cursor stands where an argument of a call may begin, and with it the name of one: `f(a, ‸`."""
+        """Whether an argument of a call may start at the cursor, and with it a keyword: `f(a, ‸`."""
         return self.stack[-1].opener == "(" and self.stack[-1].last in ("", ",")
 
     @property
     def is_after_operand(self) -> bool:
-        """Whether an expression stands before the cursor, so that no name can: `f(a) ‸`, `for a i‸`.
+        """Whether an expression precedes the cursor, so that no name is possible: `f(a) ‸`, `for a i‸`.
 
-        Not if it stands on a line above: brackets may have been left open, a comma forgotten.
+        An expression on a line above does not count: a bracket may have been left open, a comma forgotten.
         """
-        level = self.stack[-1]
-        is_soft = len(level.tokens) == 1 and level.last in _SOFT_KEYWORDS
-        is_relative = level.tokens[:1] == ["from"] and level.last == "..."
-        return _is_operand(level.last) and not is_soft and not is_relative and "\n" not in self.text[self._code_end :]
+        bracket = self.stack[-1]
+        is_soft = len(bracket.tokens) == 1 and bracket.last in _SOFT_KEYWORDS
+        is_relative = bracket.tokens[:1] == ["from"] and bracket.last == "..."
+        is_same_line = "\n" not in self.text[self._code_end :]
+        return _is_operand(bracket.last) and not is_soft and not is_relative and is_same_line
 
-    def _run(self) -> None:
-        text, size = self.text, len(self.text)
-        while self._position < size:
-            if self.stack[-1].opener in _FORMAT_PART or self.stack[-1].opener == _SPECIFICATION:
-                self._format_text()
-                self._code_end = self._position
-                continue
-            match = _TOKEN.match(text, self._position)
-            if match is None:  # only a backslash before the end is none
-                self._position += 1
-                continue
-            start, self._position = match.span()
-            kind = match.lastgroup
-            if kind == "newline":
-                self._newline()
-            elif kind == "comment":
-                self.enclosing = "a comment" if self._position == size else ""
-            elif kind != "blank":
-                token = match[0]
-                if self._at_line_start:
-                    self._begin_line(token, start)
-                if kind == "quote":
-                    self._string(match["prefix"].lower(), match["quote"], start)
-                elif kind == "number":
-                    self.stack[-1].add(NUMBER, start)
-                    self.enclosing = "a number" if self._position == size else ""
-                else:
-                    self._token(token, start)
-                self._code_end = self._position
-        level = self.stack[-1]
-        if level.opener == _SPECIFICATION or (level.opener == _FIELD and level.last in _FIELD_ENDS):
-            self.enclosing = "a string"
-        if self._at_line_start:
-            self._begin_line("", size)
+    def _read(self) -> None:
+        """Read the next token."""
+        if self.stack[-1].opener in _FSTRING_PART or self.stack[-1].opener == _FORMAT:
+            self._read_fstring_text()
+            self._code_end = self._position
+            return
+        match = _TOKEN.match(self.text, self._position)
+        assert match is not None  # the last alternative matches any character
+        start, self._position = match.span()
+        kind, is_last = match.lastgroup, self._position == len(self.text)
+        if kind == "newline":
+            self._end_text_line()
+        elif kind == "comment":
+            self.enclosing = "a comment" if is_last else ""
+        elif kind != "blank":
+            if self._is_at_line_start:
+                self._start_line(match[0], start)
+            if kind == "fstring":
+                self.stack.append(OpenBracket(match["fstring"], match["fstring"]))
+            elif kind == "number":
+                self.stack[-1].add(NUMBER, start)
+                self.enclosing = "a number" if is_last else ""
+            elif kind in ("name", "operator"):
+                self._add(match[0], start)
+            else:
+                self.stack[-1].add(STRING, start)
+                if kind in ("triple", "single"):  # the end of the string did not match
+                    self.line.is_broken = True
+                    if self.text[self._position :] in ("", "\\"):
+                        self.enclosing = "a string"
+            self._code_end = self._position
 
     # -- lines ----------------------------------------------------------------------------------------------
 
-    def _newline(self) -> None:
-        self._at_line_start = True
+    def _end_text_line(self) -> None:
+        self._is_at_line_start = True
         self._line_start = self._position
-        for depth, level in enumerate(self.stack):
-            if level.opener in ('"', "'"):  # an f-string of one line, left open
-                self._close_to(depth)
+        for depth, bracket in enumerate(self.stack):
+            if bracket.opener in ('"', "'"):  # an f-string of one line, left open
+                self._give_up_brackets(depth)
                 self.line.is_broken = True
                 break
         if len(self.stack) == 1:
             self._end_line()
 
-    def _begin_line(self, token: str, start: int) -> None:
-        """The first token on a line of the text."""
-        self._at_line_start = False
-        indent = _width(self.text[self._line_start : start])
-        is_in_brackets = len(self.stack) > 1 and all(level.opener in _CLOSERS for level in self.stack[1:])
-        if is_in_brackets and self._begins_statement(token, start, indent):
+    def _start_line(self, token: str, start: int) -> None:
+        """Handle the first token on a line of the text."""
+        self._is_at_line_start = False
+        indent = len(self.text[self._line_start : start].rpartition("\f")[2].expandtabs(8))
+        is_in_brackets = len(self.stack) > 1 and all(bracket.opener in _CLOSERS for bracket in self.stack[1:])
+        if is_in_brackets and self._starts_statement(token, start, indent):
             self.line.is_broken = True
-            self.line.lacks = "".join(level.closer for level in reversed(self.stack[1:]))
-            if self._has_colon_in_brackets():  # the brackets close before it, and it is added behind them
+            closers = "".join(bracket.closer for bracket in reversed(self.stack[1:]))
+            if self._has_colon_in_brackets():  # close the brackets before it; it is added after them
                 self._code_end = self.stack[-1].starts[-1]
-            self._close_to(1)
-            self._end_line()
+            self._give_up_brackets(1)
+            self._end_line(closers)
         elif is_in_brackets and indent > self.line.indent:
-            self.line.is_continued = True
+            self.line.has_deeper_lines = True
         if len(self.stack) == 1 and not self.stack[0].tokens and not self.line.first:
             self.line = Line(start, indent, token)
-            self.simple_start = start
-            self._end_header(indent)
+            self.statement_start = start
+            if self.lines and self.lines[-1].may_lack_colon and indent > self.lines[-1].indent:
+                self.lines[-1].text += ":"
+                self.lines[-1].opens_block = True
 
-    def _begins_statement(self, token: str, start: int, indent: int) -> bool:
-        """Whether a line that begins in brackets can be no part of them, so that they were left open."""
+    def _starts_statement(self, token: str, start: int, indent: int) -> bool:
+        """Whether a line inside of brackets cannot be part of them, so that they were left open."""
         if token in _NEVER_IN_BRACKETS:
             return True
-        is_behind_operand = _is_operand(self.stack[-1].last)
+        is_after_operand = _is_operand(self.stack[-1].last)
         if indent > self.line.indent:  # the body of a header
-            if self._has_colon_in_brackets():
-                return True
-            is_first = self.is_header and not self.line.is_continued
-            return is_first and is_behind_operand and _BODY.match(self.text, start) is not None
+            is_body = self.is_in_header and not self.line.has_deeper_lines and is_after_operand
+            return self._has_colon_in_brackets() or (is_body and _STATEMENT.match(self.text, start) is not None)
         if iskeyword(token):
-            return _BLOCK_HEADER.match(self.text, start) is not None
-        if self.line.is_continued and self.stack[-1].last == ",":  # the other arguments stand deeper
+            return _HEADER_LINE.match(self.text, start) is not None
+        if self.line.has_deeper_lines and self.stack[-1].last == ",":  # the other arguments are indented
             return _ASSIGNMENT.match(self.text, start) is not None
-        return token.isidentifier() and is_behind_operand
+        return token.isidentifier() and is_after_operand
 
     def _has_colon_in_brackets(self) -> bool:
-        """Whether the colon that should end a header stands in brackets, at the end of a line: `def f(a, b:`."""
-        level = self.stack[-1]
-        return self.is_header and level.opener != "{" and level.last == ":" and "lambda" not in level.tokens
+        """Whether the colon that should end a header is in brackets, at the end of a line: `def f(a, b:`."""
+        bracket = self.stack[-1]
+        return self.is_in_header and bracket.opener != "{" and bracket.last == ":" and "lambda" not in bracket.tokens
 
-    def _end_header(self, indent: int) -> None:
-        """Give the line above the colon that it lacks, if it is a header and the next line stands deeper."""
-        if self.lines and self.lines[-1].is_header and indent > self.lines[-1].indent:
-            self.lines[-1].lacks += ":"
-            self.lines[-1].opens_block = True
-
-    def _end_line(self) -> None:
+    def _end_line(self, closers: str = "") -> None:
         if not self.line.first:
             return
-        self.line.end = self._code_end
+        self.line.text = self.text[self.line.start : self._code_end] + closers
         self.line.opens_block = self._has_colon and not self.stack[0].tokens
-        self.line.is_header = self._ends_header()
+        self.line.may_lack_colon = self._can_end_header()
         self.lines.append(self.line)
         self.line = Line(self._position, 0)
         self._has_colon = False
@@ -240,77 +217,51 @@ class Lexer:
 
     # -- tokens ---------------------------------------------------------------------------------------------
 
-    def _token(self, token: str, start: int) -> None:
-        level = self.stack[-1]
+    def _add(self, token: str, start: int) -> None:
+        """Add a name or an operator."""
+        bracket = self.stack[-1]
         if token in _CLOSERS:
             self.stack.append(OpenBracket(token, _CLOSERS[token]))
-        elif token in (")", "]", "}"):
-            self._close(token, start)
-        elif level.opener == _FIELD and token == ":" and "lambda" not in level.tokens:
-            self.stack.append(OpenBracket(_SPECIFICATION, ""))
-        elif level.opener:
-            level.add(token, start)
-        elif token == ";" or (token == ":" and self._ends_header()):
+        elif token in _CLOSERS.values():
+            if bracket.closer != token:
+                self.line.is_broken = True
+            elif self.stack.pop().opener != _FIELD:
+                self.stack[-1].add(bracket.opener + token, start)
+        elif bracket.opener == _FIELD and token == ":" and "lambda" not in bracket.tokens:
+            self.stack.append(OpenBracket(_FORMAT, ""))
+        elif not bracket.opener and (token == ";" or (token == ":" and self._can_end_header())):
             self._has_colon = self._has_colon or token == ":"
-            level.clear()
-            self.simple_start = self._position
+            bracket.clear()
+            self.statement_start = self._position
         else:
-            level.add(token, start)
+            bracket.add(token, start)
 
-    def _ends_header(self) -> bool:
+    def _can_end_header(self) -> bool:
         tokens = self.stack[0].tokens
-        if not self.is_header or tokens.count("lambda") > tokens.count(":"):
+        if not self.is_in_header or tokens.count("lambda") > tokens.count(":"):
             return False
         return self.line.first not in _SOFT_HEADERS or (len(tokens) > 1 and tokens[1] not in ("=", ".", ","))
 
-    def _close(self, token: str, start: int) -> None:
-        level = self.stack[-1]
-        if level.closer != token or len(self.stack) == 1:
-            self.line.is_broken = True
-            return
-        self.stack.pop()
-        if level.opener != _FIELD:
-            self.stack[-1].add(level.opener + token, start)
-
-    def _close_to(self, depth: int) -> None:
-        """Give up all levels from a depth on."""
+    def _give_up_brackets(self, depth: int) -> None:
         del self.stack[depth:]
         self.stack[-1].add(STRING, self._position)
 
-    # -- strings --------------------------------------------------------------------------------------------
-
-    def _string(self, prefix: str, quote: str, start: int) -> None:
-        if "f" in prefix or "t" in prefix:
-            self.stack.append(OpenBracket(quote, quote))
-            return
-        match = _STRING_END[quote].match(self.text, self._position)
-        assert match is not None  # it matches the empty text
-        self._position = match.end()
-        if match["end"] is None:
-            # One character is left when the text ends with a backslash: that is a string still.
-            self.line.is_broken = True
-            if self._position >= len(self.text) - 1 and self.text[self._position :] != "\n":
-                self.enclosing = "a string"
-        self.stack[-1].add(STRING, start)
-
-    def _format_text(self) -> None:
-        """The text of an f-string, or of a format in it, up to the next brace or the end."""
-        quote = next(level.opener for level in reversed(self.stack) if level.opener in _FORMAT_PART)
-        match = _FORMAT_PART[quote].search(self.text, self._position)
+    def _read_fstring_text(self) -> None:
+        """Read the text of an f-string, or of a format in it, up to the next brace or the end."""
+        quote = next(bracket.opener for bracket in reversed(self.stack) if bracket.opener in _FSTRING_PART)
+        match = _FSTRING_PART[quote].search(self.text, self._position)
         if match is None:
             self._position = len(self.text)
             self.enclosing = "a string"
             return
         part, self._position = match[0], match.end()
-        is_format = self.stack[-1].opener == _SPECIFICATION
+        is_format = self.stack[-1].opener == _FORMAT
         if part == quote:
-            while self.stack[-1].opener != quote:  # a field was left open
+            while self.stack.pop().opener != quote:  # a field was left open
                 self.line.is_broken = True
-                self.stack.pop()
-            self.stack.pop()
             self.stack[-1].add(STRING, match.start())
         elif part == "\n":
-            self._newline()
+            self._end_text_line()
         elif part == "{" or (part == "{{" and is_format):
             self._position = match.start() + 1
             self.stack.append(OpenBracket(_FIELD, "}"))
@@ -320,18 +271,4 @@ class Lexer:
 
 
 def _is_operand(token: str) -> bool:
-    """Whether a token ends an expression, so that no name can follow."""
-    return token in _GROUPS or token in _CONSTANTS or (token.isidentifier() and not iskeyword(token))
-
-
-def _width(blanks: str) -> int:
-    """The columns of an indentation; a form feed starts anew, as Python has it."""
-    width = 0
-    for blank in blanks:
-        if blank == "\t":
-            width += _TAB - width % _TAB
-        elif blank == "\f":
-            width = 0
-        else:
-            width += 1
-    return width
+    return token in _OPERANDS or (token.isidentifier() and not iskeyword(token))

@@ -1,10 +1,10 @@
-"""Literals, spelled as Python 2 spells them."""
+"""Literals, written as Python 2 writes them."""
 
 from typing import Any
 
 
 def literal(value: Any) -> tuple[str, str | None]:
-    """The type and value of a literal."""
+    """The type and value of the node of a literal."""
     kind = type(value)
     if kind is str or kind is bytes:
         return "Str", _string(value)
@@ -16,7 +16,7 @@ def literal(value: Any) -> tuple[str, str | None]:
 
 
 def number(value: Any, is_negative: bool = False) -> str:
-    """A number as Python 2 spells it: `1e11` is `1e+11`, twelve digits of a float are kept.
+    """A number in Python 2: `1e11` is `1e+11`, a float has at most twelve digits.
 
     >>> number(0x10), number(2.0), number(1 / 3), number(1j, is_negative=True)
     ('16', '2.0', '0.333333333333', '-1j')
@@ -28,7 +28,7 @@ def number(value: Any, is_negative: bool = False) -> str:
     if type(value) is int:
         try:
             return str(value)
-        except ValueError:  # thousands of digits, from a hexadecimal literal: decimal would take too long
+        except ValueError:  # more than 4,300 digits, from a hexadecimal literal
             return hex(value)
     text = f"{value:.12g}"
     if "." in text or "e" in text or "n" in text:  # "inf" has an n
@@ -40,11 +40,6 @@ def number(value: Any, is_negative: bool = False) -> str:
 
 
 def _string(value: str | bytes) -> str:
-    """The characters of a literal; what is no character in UTF-8 is spelled with a backslash."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
+    """The text of a literal; bytes that are not UTF-8, and lone surrogates, are written with a backslash."""
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "backslashreplace")
+    return data.decode("utf-8", "backslashreplace")

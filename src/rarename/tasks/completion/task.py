@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from rarename.config import CompletionConfig, ModelConfig
-from rarename.corpus.store import COUNTED, Corpus
+from rarename.corpus.store import ROLE_GROUPS, Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.syntax import Role
@@ -26,7 +26,7 @@ class CompletionTask:
     """The windows of a corpus, each once in an epoch."""
 
     selection_metric = "mrr_values"
-    vocabulary_roles = tuple(COUNTED)
+    vocabulary_roles = tuple(ROLE_GROUPS)
     """The groups of roles whose values the vocabulary ranks: all."""
     masked_literals: frozenset[Role] = frozenset()
     """The literals that every strategy replaces by a mask: none."""

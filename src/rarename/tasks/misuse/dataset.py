@@ -44,7 +44,7 @@ class FunctionDataset(Sequence[Function]):
                 types=mapping.map_types(file.types),
                 values=mapping.map_values(file.values),
                 roles=file.roles,
-                scopes=rules.scopes(file.types, file.parents),
+                scopes=rules.lookup_scopes(file.types, file.parents),
                 is_unswappable=children_of(file.types, file.parents, is_unswappable_type),
             )
             self._files.append(encoded)

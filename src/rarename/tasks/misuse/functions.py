@@ -143,7 +143,7 @@ class EncodedFile:
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(roles, dtype=np.int8),
-            scopes=ScopeRules.of(traversal.types, language).scopes(nodes, parents),
+            scopes=ScopeRules.of(traversal.types, language).lookup_scopes(nodes, parents),
             subtokens=_subtokens(traversal, values, encoding.subtokens) if encoding.subtokens else None,
             is_unswappable=children_of(nodes, parents, is_unswappable_type),
         )

@@ -3,28 +3,32 @@
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rarename.corpus import Corpus, PrepareSettings, prepare
+from rarename.corpus import value_ranks
+from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
-from rarename.corpus.prepare import _locked
-from rarename.corpus.store import content_digest, read_manifest, read_table
+from rarename.corpus.near_duplicates import stable_hash
+from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
-from rarename.errors import CorpusError, SourceError, UnknownName, UsageError
+from rarename.errors import CorpusError, RarenameError, SourceError, UnknownName, UsageError
+from rarename.io import locked
 from rarename.syntax import PYTHON, parse
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 
-SETTINGS = PrepareSettings("python")
+SETTINGS = PrepareConfig("python")
 
 
 def digest(corpus: Path) -> dict[str, str]:
@@ -102,17 +106,53 @@ def test_every_project_is_in_one_split(corpus, projects):
     assert all(by_split)
 
 
-def test_another_seed_draws_other_splits(projects, tmp_path, corpus):
+def test_the_seed_draws_the_splits(tmp_path):
+    write_projects(tmp_path / "src", {f"p{n}/m.py": f"def f{n}(a):\n    return a.x{n} + {n}\n" for n in range(20)})
     drawn = set()
-    for seed in range(4):
-        prepare(tmp_path / str(seed), [str(projects)], PrepareSettings("python", seed=seed))
+    for seed in range(3):
+        prepare(tmp_path / str(seed), [str(tmp_path / "src")], PrepareConfig("python", seed=seed))
         drawn.add(frozenset(file.project for file in Corpus(tmp_path / str(seed)).split("test")))
-    assert len(drawn) > 1
+    assert len(drawn) == 3
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
-def test_the_number_of_jobs_does_not_change_a_byte(projects, tmp_path, corpus_folder, jobs, monkeypatch):
-    prepare(tmp_path / "corpus", [str(projects)], SETTINGS, jobs=jobs)
+class StubExecutor(Executor):
+    """Runs tasks at once, or breaks at the task of a name."""
+
+    def __init__(self, breaks_at=""):
+        self.submitted, self.breaks_at = [], breaks_at
+
+    def submit(self, function, /, *args):
+        self.submitted.append(function.__name__)
+        if function.__name__ == self.breaks_at:
+            raise BrokenExecutor
+        future = Future()
+        future.set_result(function(*pickle.loads(pickle.dumps(args))))
+        return future
+
+
+def test_neither_the_number_of_jobs_nor_the_executor_changes_a_byte(projects, tmp_path, corpus_folder):
+    prepare(tmp_path / "processes", [str(projects)], SETTINGS, jobs=2)
+    stub = StubExecutor()
+    prepare(tmp_path / "stub", [str(projects)], SETTINGS, executor=stub)
+    with ThreadPoolExecutor(3) as threads:
+        prepare(tmp_path / "threads", [str(projects)], SETTINGS, jobs=3, executor=threads)
+        assert threads.submit(int).result() == 0  # it is not shut down
+    assert set(stub.submitted) == {"parse_shard", "count_shard", "encode_shard"}
+    for name in ("processes", "stub", "threads"):
+        assert digest(tmp_path / name) == digest(corpus_folder)
+
+
+@pytest.mark.parametrize("name", ["parse_shard", "count_shard", "encode_shard"])
+def test_a_given_executor_that_breaks_is_an_error_and_the_work_can_be_resumed(projects, tmp_path, corpus_folder, name):
+    with pytest.raises(RarenameError, match="a worker process died; is there enough memory\\? Run the same command to"):
+        prepare(tmp_path / "corpus", [str(projects)], SETTINGS, executor=StubExecutor(breaks_at=name))
+    prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
+    assert digest(tmp_path / "corpus") == digest(corpus_folder)
+
+
+def test_values_are_ranked_the_same_in_many_ranges_of_hashes(projects, tmp_path, corpus_folder, monkeypatch):
+    monkeypatch.setattr(value_ranks, "ROWS_PER_RANGE", 700)
+    prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
 
@@ -151,52 +191,109 @@ def test_a_finished_corpus_is_not_made_again(projects, corpus_folder):
     assert digest(corpus_folder) == before
 
 
-@pytest.mark.slow
-def test_a_killed_prepare_goes_on_and_ends_in_the_same_bytes(projects, tmp_path, corpus_folder):
-    command = [sys.executable, "-m", "rarename", "prepare", str(tmp_path / "corpus"), str(projects)]
-    command += ["--language", "python", "--jobs", "2"]
-    for hundredths in [25, 35, 45, 55, 65, 80, 95]:
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        time.sleep(hundredths / 100)
-        with suppress(ProcessLookupError):  # it may have finished
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    subprocess.run(command, check=True, capture_output=True)
-    assert digest(tmp_path / "corpus") == digest(corpus_folder)
-
-
-CRASHING = """
-import os, sys
+SCRIPT = """
+import os, sys, time
 from dataclasses import replace
+from pathlib import Path
 from rarename import syntax
+from rarename.cli.main import main
 
 def parse(text, tolerant):
     if "CRASH_HERE" in text:
         os._exit(11)
+    if "SLEEP_HERE" in text and not Path(sys.argv[0] + ".awake").exists():
+        Path(sys.argv[0] + ".pid").write_text(str(os.getpid()))
+        time.sleep(float(text.split()[-1]))
     return syntax.PYTHON.parse(text, tolerant)
 
 syntax.LANGUAGES["python"] = replace(syntax.PYTHON, parse=parse)
 
 if __name__ == "__main__":
-    from rarename.corpus import PrepareSettings, prepare
-    prepare(sys.argv[1], [sys.argv[2]], PrepareSettings("python"), jobs=2)
+    sys.exit(main(["prepare", *sys.argv[1:], "--language", "python", "--jobs", "2"]))
 """
+"""`rarename prepare` with a parser that crashes or sleeps; the spawned workers import it too."""
 
 
-def test_a_file_that_kills_its_process_is_skipped_by_name(tmp_path):
-    files = {f"p{n}/m{n}.py": f"def f{n}(a, b):\n    return a + b * {n}\n" for n in range(12)}
-    files |= {"p3/bad.py": "CRASH_HERE = 1\n", "p5/worse.py": "x = 'CRASH_HERE'\n"}
-    write_projects(tmp_path / "src", files)
-    (tmp_path / "script.py").write_text(CRASHING)
-    subprocess.run(
-        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "corpus"), str(tmp_path / "src")],
-        check=True,
-    )
+@pytest.fixture
+def script(tmp_path):
+    """Starts the script on twelve small files and those given."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    small = {f"p{n}/m{n}.py": f"def f{n}(a, b):\n    return a + b * {n}\n" for n in range(12)}
+
+    def start(files):
+        write_projects(tmp_path / "src", small | files)
+        command = [sys.executable, tmp_path / "script.py", tmp_path / "corpus", tmp_path / "src"]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+
+    return start
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_file_that_kills_its_process_is_skipped_by_name(script, tmp_path):
+    process = script({"p3/bad.py": "CRASH_HERE = 1\n", "p5/worse.py": "x = 'CRASH_HERE'\n"})
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "src/p3/bad.py: the parser crashed; the file is skipped\n" in errors
     manifest = Corpus(tmp_path / "corpus").manifest
-    assert manifest["skipped"]["the parser crashed"]["count"] == 2
+    assert manifest["skipped"] == {"the parser crashed": {"count": 2, "examples": ["src/p3/bad.py", "src/p5/worse.py"]}}
     assert sum(split["files"] for split in manifest["splits"].values()) == 12
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_no_worker_outlives_a_killed_prepare(script, tmp_path):
+    process = script({"p3/slow.py": "SLEEP_HERE = 600"})
+    wait_until((tmp_path / "script.py.pid").exists)
+    worker = int((tmp_path / "script.py.pid").read_text())
+    assert worker != process.pid and is_alive(worker)
+    with pytest.raises(UsageError, match="another process is preparing"):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not is_alive(worker), seconds=10)
+    (tmp_path / "script.py.awake").touch()
+    again = script({})
+    assert (again.communicate(timeout=60), again.returncode)[1] == 0
+
+
+def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_path):
+    process = script({"p3/slow.py": "SLEEP_HERE = 1"})
+    wait_until((tmp_path / "script.py.pid").exists)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, "")
+    assert errors.endswith("rarename prepare: interrupted; run the same command to resume\n")
+    assert "Traceback" not in errors
+    again = script({})
+    assert (again.communicate(timeout=60), again.returncode)[1] == 0
+
+
+@pytest.mark.slow
+def test_a_killed_prepare_is_resumed_and_ends_in_the_same_bytes(projects, tmp_path, corpus_folder):
+    command = [sys.executable, "-m", "rarename", "prepare", str(tmp_path / "corpus"), str(projects)]
+    command += ["--language", "python", "--jobs", "2"]
+    for seconds in [0.5, 0.8, 1.1, 1.4]:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        time.sleep(seconds)
+        with suppress(ProcessLookupError):  # it may have finished
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True, capture_output=True)
+    assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
 
 BODY = "".join(f"    total_{n} = first.method_{n}(second, {n}) + third[{n}]\n" for n in range(40))
@@ -215,9 +312,20 @@ def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
         "count": 1,
         "examples": ["src/b/two.py: of src/a/one.py"],
     }
-    settings = PrepareSettings("python", keep_near_duplicates=True)
+    settings = PrepareConfig("python", keep_near_duplicates=True)
     manifest = prepare(tmp_path / "all", [str(tmp_path / "src")], settings)
     assert manifest["skipped"] == {}
+
+
+def test_projects_are_drawn_without_their_near_duplicates(tmp_path):
+    files = {f"p{n}/m.py": f"def alpha(first, second, third):\n{BODY}    return total_1\n" for n in range(5)}
+    files |= {"a/m.py": f"def alpha(first, second, third):\n{BODY}", "c/m.py": "import os\nprint(os.name)\n"}
+    write_projects(tmp_path / "src", files)
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    corpus = Corpus(tmp_path / "corpus")
+    assert [[file.project for file in corpus.split(name)] for name in ("train", "validation", "test")] == [
+        ["a"], [], ["c"]
+    ]  # fmt: skip
 
 
 def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
@@ -229,7 +337,7 @@ def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
     }
     write_projects(tmp_path / "src", files)
     (tmp_path / "splits.txt").write_text("# drawn by hand\ntrain a\nvalidation b\ntest c\n")
-    settings = PrepareSettings("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
+    settings = PrepareConfig("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
     prepare(tmp_path / "corpus", [str(tmp_path / "src")], settings)
     corpus = Corpus(tmp_path / "corpus")
     assert stored_functions(corpus, "train") == ["only_a"]
@@ -238,27 +346,88 @@ def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
     assert corpus.manifest["splits"]["train"]["duplicate_functions"] == 1
 
 
+def test_the_first_of_identical_functions_of_a_split_is_kept_and_dropped_files_do_not_count(tmp_path):
+    shared = "def shared(a, b, c):\n    return a + b * c\n"
+    write_projects(
+        tmp_path / "src",
+        {
+            "a/one.py": f"def alpha(first, second, third):\n{BODY}{shared}",
+            "b/copy.py": f"def alpha(first, second, third):\n{BODY}{shared}    # dropped as a near-duplicate\n",
+            "c/m.py": f"import c\ndef only_c(z):\n    while z:\n        z -= 3\n{shared}",
+        },
+    )
+    (tmp_path / "splits.txt").write_text("train a\ntest b\ntrain c\n")
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
+    assert stored_functions(Corpus(tmp_path / "corpus"), "train") == ["alpha", "shared", "only_c"]
+
+
 def test_every_skipped_file_is_counted_and_named(tmp_path):
     files = {
         "a/good.py": "x = 1\n",
         "a/broken.py": "def f(:\n",
         "a/old.py": "print 'hello'\n",
-        "a/empty.py": "\n",
+        **{f"a/empty{n}.py": "\n" * n for n in range(5)},
         "a/long.py": "x = [" + "1, " * 3000 + "]\n",
         "a/many.py": "\n".join(f"y{n} = {n}" for n in range(200)),
+        "b/copy.py": "x = 1\n# the same\n",
     }
     write_projects(tmp_path / "src", files)
-    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", max_nodes=500))
-    assert {reason: entry["count"] for reason, entry in manifest["skipped"].items()} == {
-        "Python 2 only": 1,
-        "minified": 1,
-        "no code": 1,
-        "over 500 nodes": 1,
-        "syntax error": 1,
+    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", max_nodes=500))
+    skips = [json.loads(line) for line in (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()]
+    counts = {reason: entry["count"] for reason, entry in manifest["skipped"].items()}
+    assert list(counts.items()) == [
+        ("no code", 5),
+        ("Python 2 only", 1),
+        ("minified", 1),
+        ("near-duplicate", 1),
+        ("over 500 nodes", 1),
+        ("syntax error", 1),
+    ]
+    assert counts == Counter(skip["reason"] for skip in skips)
+    assert {skip["path"] for skip in skips} == {f"src/{name}" for name in files} - {"src/a/good.py"}
+    assert manifest["skipped"]["no code"]["examples"] == [f"src/a/empty{n}.py" for n in range(3)]
+    assert manifest["skipped"]["syntax error"]["examples"] == ["src/a/broken.py: line 1: invalid syntax"]
+    assert skips[-1] == {
+        "path": "src/b/copy.py", "project": "b", "reason": "near-duplicate", "detail": "of src/a/good.py"
+    }  # fmt: skip
+
+
+def test_a_tree_of_exactly_the_limit_is_kept_and_so_are_minified_files_on_demand(tmp_path):
+    write_projects(tmp_path / "src", {"a.py": "x = 1\n", "b.py": "y = z(2)\n", "c.py": "w = [" + "1, " * 3000 + "]\n"})
+    num_nodes = [len(parse(text, "python")) for text in ("x = 1\n", "y = z(2)\n")]
+    config = PrepareConfig("python", max_nodes=num_nodes[0], keep_minified=True)
+    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], config)
+    assert manifest["skipped"] == {
+        f"over {num_nodes[0]} nodes": {
+            "count": 2,
+            "examples": [f"src/b.py: {num_nodes[1]} nodes", "src/c.py: 3,004 nodes"],
+        }
     }
-    lines = (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()
-    assert {json.loads(line)["path"] for line in lines} == {f"src/{name}" for name in files} - {"src/a/good.py"}
-    assert "line 1" in manifest["skipped"]["syntax error"]["examples"][0]
+
+
+def test_equally_frequent_values_are_ranked_by_their_hash(corpus):
+    values = corpus.values()
+    assert len(values) > 1000
+    assert values == sorted(
+        values, key=dict(zip(values, zip(-corpus.counts(), map(stable_hash, values), strict=True), strict=True)).get
+    )
+    counts = read_table(corpus.path / "types.arrow")
+    pairs = list(zip(counts["type"].to_pylist(), counts["count"].to_pylist(), strict=True))
+    assert pairs == sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+    assert pairs[0] == (
+        "NameLoad",
+        sum(corpus.traversal(file).types.count("NameLoad") for file in corpus.split("train")),
+    )
+
+
+def test_coverage_counts_occurrences_of_names_in_the_vocabulary_of_training(tmp_path):
+    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
+    (tmp_path / "splits.txt").write_text("train a\ntest t\n")
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
+    train, validation, test = coverage(Corpus(tmp_path / "corpus"))
+    assert (train.num_identifiers, train.fractions["1"], train.fractions["20"]) == (6, 3 / 6, 1.0)
+    assert (test.num_identifiers, test.fractions["1"], test.fractions["all"]) == (4, 1 / 4, 2 / 4)
+    assert (validation.num_identifiers, validation.fractions["all"]) == (0, 0.0)
 
 
 def great_line(has_bug, tokens, location, targets, candidates, path):
@@ -293,26 +462,26 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
     ]
     lines = []
     for owner in range(8):
-        named = [f"{token}{owner}" if token in "ab" else token for token in tokens]
+        named = [f"{token}{owner // 2}" if token in "ab" else token for token in tokens]  # each example occurs twice
         wrong = [*named[:-1], named[2]]
         lines.append(great_line(False, named, 0, [], [2, 4, 10, 12], f"o{owner}/r/m.py"))
         lines.append(great_line(True, wrong, 12, [4], [2, 4, 10, 12], f"o{owner}/r/m.py"))
     (tmp_path / "dev.jsonl").write_text("\n".join(lines))
-    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], PrepareSettings("tokens"))
+    prepare(tmp_path / "corpus", [str(tmp_path / "dev.jsonl")], PrepareConfig("tokens"))
     corpus = Corpus(tmp_path / "corpus")
     stored = [file for name in ("train", "validation", "test") for file in corpus.split(name)]
     assert len(stored) == 16
+    assert all(file.functions.tolist() == [[0, 13]] for file in stored)
     buggy = [file for file in stored if file.bug and file.bug.location]
     assert len(buggy) == 8
     for file in buggy:
-        assert file.functions.tolist() == [[0, 13]]
         assert file.values[12] == file.values[2] != file.values[4]
         assert file.bug.repair_targets == (4,)
 
 
 def test_an_unknown_language_names_the_choices(tmp_path):
     with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
-        prepare(tmp_path / "corpus", ["stdlib"], PrepareSettings("cobol"))
+        prepare(tmp_path / "corpus", ["stdlib"], PrepareConfig("cobol"))
 
 
 def test_sources_without_code_leave_a_clear_word(tmp_path):
@@ -323,14 +492,14 @@ def test_sources_without_code_leave_a_clear_word(tmp_path):
 
 def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
     (tmp_path / "precious.txt").write_text("mine")
-    with pytest.raises(CorpusError, match="exists and is no corpus; choose another folder"):
+    with pytest.raises(CorpusError, match="exists and is not a corpus; choose another folder"):
         prepare(tmp_path, ["stdlib"], SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
 def test_a_corpus_of_another_request_is_not_touched(corpus_folder, projects):
     with pytest.raises(CorpusError, match="made from another request"):
-        prepare(corpus_folder, [str(projects)], PrepareSettings("python", seed=9))
+        prepare(corpus_folder, [str(projects)], PrepareConfig("python", seed=9))
 
 
 def test_a_corpus_of_other_sources_is_not_taken_for_it(corpus_folder, projects):
@@ -357,7 +526,7 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
     """However frequent they are; and training, which reads ranks, sees what use, which reads names, sees."""
     text = "def f{0}(VAR1, self):\n    VAR1 = VAR1 + VAR2 + VAR1\n    return self.x{0}, VAR1\n"
     write_projects(tmp_path / "src", {f"p{n}/m.py": text.format(n) for n in range(4)})
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareSettings("python", keep_near_duplicates=True))
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", keep_near_duplicates=True))
     corpus = Corpus(tmp_path / "corpus")
     vocabulary = corpus.vocabulary(1)
     assert list(vocabulary) == ["self"]
@@ -368,7 +537,7 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
         from_names = encoding.encode(corpus.traversal(file).values).values
         assert encoding.encode_ranks(ranks).tolist() == from_names.tolist()
     train = coverage(corpus)[0]
-    assert train.shares["1"] < 0.25
+    assert train.fractions["1"] < 0.25
 
 
 def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
@@ -376,7 +545,7 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
     work.mkdir(parents=True)
     (work / "request.json").write_text("{}")
     (work / "00000.skips.json").write_text("[]")
-    with pytest.raises(CorpusError, match="unfinished corpus of another request; remove the folder"):
+    with pytest.raises(CorpusError, match="is the unfinished corpus of another request; remove the folder"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again"):
         Corpus(tmp_path / "corpus")
@@ -384,18 +553,18 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
 
 def test_a_limit_below_one_is_refused():
     with pytest.raises(UsageError, match="max_nodes is -1; expected 1 or more"):
-        PrepareSettings("python", max_nodes=-1)
+        PrepareConfig("python", max_nodes=-1)
 
 
 def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
     work = tmp_path / "corpus" / ".work"
     work.mkdir(parents=True)
-    with _locked(work), pytest.raises(CorpusError, match="another process is preparing"):
+    with locked(work / "lock", ""), pytest.raises(UsageError, match="another process is preparing"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
 
 
 def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
-    with pytest.raises(CorpusError, match=r"is no corpus \(it has no manifest.json\); make one"):
+    with pytest.raises(CorpusError, match=r"is not a corpus \(it has no manifest.json\); make one"):
         Corpus(tmp_path)
 
 
@@ -428,5 +597,5 @@ def test_a_truncated_table_says_so(tmp_path, corpus_folder, size):
 
 def test_a_file_beyond_the_end_is_an_index_error(corpus):
     split = corpus.split("train")
-    with pytest.raises(IndexError, match="there is none of index"):
+    with pytest.raises(IndexError, match="is out of range: the split has"):
         split[len(split)]

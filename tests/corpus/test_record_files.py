@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from rarename.corpus.documents import Chunk, ChunkLimits, Document, Skip, SourceOptions
-from rarename.corpus.published import read_allowed, read_duplicates
+from rarename.corpus.document import ChunkLimits, Document, Skip, SourceOptions
+from rarename.corpus.record_files import read_allow_list, read_duplicates
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
 from rarename.progress import NullProgress
@@ -32,18 +32,18 @@ def example_line(*, path="owner/repo/m.py", **changes):
 
 
 def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
-    resolved = resolve(
+    sources, _ = resolve(
         [str(spec) for spec in specs],
         language,
         specs[0].parent / "work",
         options or SourceOptions(),
         NullProgress(),
     )
-    sources = pickle.loads(pickle.dumps(resolved.sources))
-    listed = plan(sources, limits or ChunkLimits(), NullProgress())
-    found = [item for chunk in listed.chunks for item in sources[chunk.source].read(Chunk.from_json(chunk.to_json()))]
+    sources = pickle.loads(pickle.dumps(sources))
+    chunks, skips = plan(sources, limits or ChunkLimits(), NullProgress())
+    found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     documents = [item for item in found if isinstance(item, Document)]
-    return documents, listed.skips + [item for item in found if isinstance(item, Skip)]
+    return documents, skips + [item for item in found if isinstance(item, Skip)]
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_lines_and_their_paths_stay_together_however_they_are_cut(trees, packed,
 
 
 def test_owner_can_be_the_project(trees):
-    documents, _ = read_all([trees], SourceOptions(by_owner=True))
+    documents, _ = read_all([trees], SourceOptions(split_by="owner"))
     assert [document.project for document in documents] == ["ann", "ann", "ann", "bob", "bob", "cy"]
 
 
@@ -94,16 +94,16 @@ def test_record_without_a_list_is_its_own_project(trees):
 def test_list_can_be_named(trees, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("".join(f"data/o/r/{name}.py\n" for name in ("first", "second", "c", "d", "e", "f")))
-    documents, _ = read_all([trees], SourceOptions(paths=(other,)))
+    documents, _ = read_all([trees], SourceOptions(record_paths=(other,)))
     assert [document.path for document in documents[:2]] == ["o/r/first.py", "o/r/second.py"]
 
 
 def test_lists_must_match_the_files(trees, tmp_path):
     with pytest.raises(UsageError) as caught:
-        read_all([trees], SourceOptions(paths=(tmp_path / "a", tmp_path / "b")))
+        read_all([trees], SourceOptions(record_paths=(tmp_path / "a", tmp_path / "b")))
     assert str(caught.value) == "2 lists of paths for 1 files of trees; expected one for each"
     with pytest.raises(SourceError, match="nowhere: no such list of paths"):
-        read_all([trees], SourceOptions(paths=(tmp_path / "nowhere",)))
+        read_all([trees], SourceOptions(record_paths=(tmp_path / "nowhere",)))
 
 
 def test_the_papers_filters(trees, tmp_path):
@@ -114,7 +114,8 @@ def test_the_papers_filters(trees, tmp_path):
     manifest.write_text(json.dumps([{"filepath": "ann/one/a.py", "license": "mit"}, {"filepath": "bob/x/d.py"}]))
     repositories = tmp_path / "repositories.txt"
     repositories.write_text("# free ones\ncy/z\n")
-    documents, skips = read_all([trees], SourceOptions(duplicates=duplicates, allowed=(manifest, repositories)))
+    options = SourceOptions(duplicate_clusters=duplicates, allow_lists=(manifest, repositories))
+    documents, skips = read_all([trees], options)
     assert names_of(documents) == "af"
     assert [(skip.path, skip.reason) for skip in skips] == [
         ("ann/one/b.py", "repository not allowed"),
@@ -148,7 +149,7 @@ def test_the_folder_in_which_a_list_of_duplicates_was_made_does_not_matter(tmp_p
 
 def test_manifest_may_be_json_lines_and_duplicates_unprefixed(tmp_path):
     (tmp_path / "m").write_text('{"filepath": "a/b/c.py"}\n\n{"filepath": "d/e/f.py"}\n')
-    assert read_allowed(tmp_path / "m") == {"a/b/c.py", "d/e/f.py"}
+    assert read_allow_list(tmp_path / "m") == {"a/b/c.py", "d/e/f.py"}
     (tmp_path / "d").write_text('[["data/a/b/c.js", "data/a/data/c.js"]]')
     assert read_duplicates(tmp_path / "d") == {"a/data/c.js"}
 
@@ -163,8 +164,8 @@ def test_manifest_may_be_json_lines_and_duplicates_unprefixed(tmp_path):
             "[",
             "expected a JSON list of clusters, each a list of paths, but it is not JSON: ",
         ),
-        (read_allowed, '[{"path": 1}]', "expected objects with a filepath, met \"{'path': 1}\""),
-        (read_allowed, '{"filepath"\n', "expected one JSON object a line: "),
+        (read_allow_list, '[{"path": 1}]', "expected objects with a filepath, met \"{'path': 1}\""),
+        (read_allow_list, '{"filepath"\n', "expected one JSON object per line, but it is not JSON: "),
     ],
 )
 def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, text, message):
@@ -265,9 +266,9 @@ def test_records_need_their_language(tmp_path, trees):
     with pytest.raises(SourceError) as caught:
         read_all([path])
     assert str(caught.value) == (
-        f"{path} holds GREAT examples, which are token sequences; ask for --language tokens, not python"
+        f"{path} holds GREAT examples, which are token sequences; use --language tokens, not python"
     )
-    with pytest.raises(SourceError, match="holds syntax trees; ask for the language they were made from, not tokens"):
+    with pytest.raises(SourceError, match="holds syntax trees; use --language with their language, not tokens"):
         read_all([trees], language=TOKENS)
 
 

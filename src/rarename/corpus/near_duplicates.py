@@ -1,0 +1,88 @@
+"""Near-duplicate files: MinHash over shingles of nodes, linked into clusters (Allamanis 2019).
+
+A shingle is `SHINGLE` consecutive nodes, types and values. Two files are near-duplicates if they have at least
+`THRESHOLD` of their shingles in common. Comments and layout do not matter, and published trees, which have no text, are
+treated like files. A cluster is a connected component: if A resembles B and B resembles C, one of the three is kept.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHINGLE = 5
+THRESHOLD = 0.7
+"""The fraction of equal MinHash values at which two files are near-duplicates."""
+NUM_HASHES = 128
+NUM_BANDS = 16
+"""Files are compared if all hashes of one band agree. 16 bands of 8 hashes find most pairs with a fraction of 0.7."""
+NEIGHBOURS = 16
+"""In a band, each file is compared with so many neighbours: the time is linear even if a band holds many files."""
+
+Hashes = NDArray[np.uint64]
+
+_rng = np.random.Generator(np.random.PCG64(20_210_606))
+_MULTIPLIERS = _rng.integers(1, 2**63, NUM_HASHES, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_OFFSETS = _rng.integers(0, 2**64, NUM_HASHES, dtype=np.uint64, endpoint=False)
+_POSITIONS = _rng.integers(1, 2**63, SHINGLE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_CHUNK = 4096  # shingles hashed at a time: bounds the memory of a huge file
+
+
+def stable_hash(content: str | Hashes) -> int:
+    """A 64-bit hash of a string or of a run of node hashes, the same on every machine and in every process."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content.tobytes()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def mix(hashes: Hashes) -> Hashes:
+    """Mix the bits of each hash (the finalizer of SplitMix64), so that sums of them are good hashes."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
+
+
+def signature(nodes: Hashes) -> NDArray[np.uint32]:
+    """The MinHash signature of a file, given a hash for each node. A short file is one shingle."""
+    if len(nodes) < SHINGLE:
+        shingles = np.array([stable_hash(nodes)], dtype=np.uint64)
+    else:
+        windows = np.lib.stride_tricks.sliding_window_view(nodes, SHINGLE)
+        shingles = np.unique(mix((windows * _POSITIONS).sum(axis=1, dtype=np.uint64)))
+    smallest = np.full(NUM_HASHES, np.iinfo(np.uint64).max, dtype=np.uint64)
+    for start in range(0, len(shingles), _CHUNK):
+        hashed = np.multiply.outer(_MULTIPLIERS, shingles[start : start + _CHUNK]) + _OFFSETS[:, None]
+        np.minimum(smallest, hashed.min(axis=1), out=smallest)
+    return (smallest >> np.uint64(32)).astype(np.uint32)  # the high half is mixed well
+
+
+def cluster(signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The cluster of each file (row), named by the index of its first file."""
+    parents = np.arange(len(signatures))
+    for left, right in _similar_pairs(signatures):
+        a, b = _root(parents, left), _root(parents, right)
+        parents[max(a, b)] = min(a, b)
+    return np.array([_root(parents, file) for file in range(len(parents))], dtype=np.int64)
+
+
+def _similar_pairs(signatures: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
+    width = NUM_HASHES // NUM_BANDS
+    for start in range(0, NUM_HASHES, width):
+        band = signatures[:, start : start + width].astype(np.uint64)
+        bucket = mix((band * _MULTIPLIERS[:width]).sum(axis=1, dtype=np.uint64))
+        order = np.argsort(bucket, kind="stable")
+        sorted_buckets = bucket[order]
+        for distance in range(1, NEIGHBOURS + 1):
+            is_match = np.nonzero(sorted_buckets[:-distance] == sorted_buckets[distance:])[0]
+            if not len(is_match):
+                break
+            left, right = order[is_match], order[is_match + distance]
+            is_similar = (signatures[left] == signatures[right]).mean(axis=1) >= THRESHOLD
+            yield from zip(left[is_similar].tolist(), right[is_similar].tolist(), strict=True)
+
+
+def _root(parents: NDArray[np.int64], file: int) -> int:
+    while parents[file] != file:
+        parents[file] = parents[parents[file]]  # halve the path on the way
+        file = int(parents[file])
+    return file

@@ -1,0 +1,328 @@
+"""Published record files: the trees of PY150 and JS150, the examples of GREAT, and the lists that belong to them.
+
+A file of trees has one tree per line, a file of examples one JSON object per line. Either may be compressed. Files are
+never held in memory: a chunk is a run of lines, found by its byte offset.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from posixpath import commonpath
+from typing import Any
+
+from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut, cut_stream
+from rarename.corpus.streams import (
+    STREAM_ERRORS,
+    BudgetExceeded,
+    MeteredStream,
+    Stream,
+    is_compressed,
+    open_stream,
+)  # fmt: skip
+from rarename.discovery import Reason, display_path, over_limit, printable
+from rarename.errors import RecordError, SourceError
+from rarename.syntax.records import read_record
+from rarename.syntax.tokens import sequence
+from rarename.syntax.traversal import MisuseLabel
+
+MALFORMED = "malformed record"
+LISTED_DUPLICATE = "listed as duplicate"
+NOT_ALLOWED = "repository not allowed"
+
+TREES, EXAMPLES = "trees", "great"
+
+_MAX_FIRST_LINE_BYTES = 64_000_000
+"""The first line of a record file must end within these bytes."""
+
+
+def sniff_records(path: Path) -> tuple[str | None, str]:
+    """The kind of a record file, None for any other file, and the type of its first node, empty if unknown."""
+    try:
+        with open_stream(path) as stream:
+            head = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except STREAM_ERRORS:
+        return None, ""
+    if head[:1] == b"[" and head[1:].lstrip()[:1] in (b"{", b"]", b""):
+        root = re.search(rb'"type"\s*:\s*"(\w+)"', head)
+        return TREES, root[1].decode() if root else ""
+    return EXAMPLES if head[:1] == b"{" and b'"' in head else None, ""
+
+
+def published_path(path: str) -> str:
+    """A path of a published list, starting with the owner: the corpora have it under `data/`.
+
+    >>> published_path("data/django/django/setup.py"), published_path("/scratch/py150/data/django/django/setup.py")
+    ('django/django/setup.py', 'django/django/setup.py')
+    """
+    parts = printable(path.strip()).split("/")
+    if path.startswith("/") and "data" in parts:
+        return "/".join(parts[parts.index("data") + 1 :])
+    return "/".join(parts[1:] if parts[0] == "data" else parts)
+
+
+def _repository(path: str) -> str:
+    return "/".join(path.split("/")[:2])
+
+
+@dataclass(frozen=True)
+class RecordSource(Source):
+    """A file of published trees or of GREAT examples."""
+
+    record_paths: Path | None = None
+    """The list of the trees' paths: line n is the path of tree n."""
+    is_single_tree: bool = False
+    """The whole file is one tree, pretty-printed."""
+
+    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+        if self.is_single_tree:
+            return [Chunk(self.index, 0, 1, self.path.stat().st_size)], []
+        lengths: list[int] = []
+        skips: list[Skip] = []
+        with open_stream(self.path) as stream:
+            try:
+                lengths.extend(length for _, length in _lines(stream, self._budget(), 0))
+            except BudgetExceeded as error:
+                skips.append(self._skip_rest(str(error)))
+            except STREAM_ERRORS as error:
+                skips.append(self._skip_rest(f"the rest cannot be read: {error}"))
+        self._check_record_paths(num_trees=sum(length > 1 for length in lengths))
+        if is_compressed(self.path):
+            return cut_stream(self.index, lengths, limits), skips
+        chunks: list[Chunk] = []
+        offset = 0
+        for chunk in cut(self.index, lengths, limits):
+            chunks.append(replace(chunk, offset=offset))
+            offset += chunk.num_bytes
+        return chunks, skips
+
+    def _check_record_paths(self, num_trees: int) -> None:
+        if self.record_paths is None:
+            return
+        with self.record_paths.open("rb") as lines:
+            num_paths = sum(1 for _ in lines)
+        if num_paths < num_trees:
+            raise SourceError(
+                f"{self.record_paths} names {num_paths} of the {num_trees} trees in {self.path}; is it the right list?"
+            )
+
+    def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
+        names = self._names(chunk)
+        if self.is_single_tree:
+            yield self._document(0, next(names), self.path.read_bytes())
+            return
+        with open_stream(self.path) as stream:
+            if chunk.offset:
+                stream.seek(chunk.offset)
+            start = 0 if chunk.offset else chunk.first
+            lines = _lines(stream, self._budget(), self.options.max_record_bytes)
+            try:
+                for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first):
+                    name = next(names)
+                    if length > self.options.max_record_bytes:
+                        yield self._skip(number, name, over_limit(self.options.max_record_bytes))
+                    elif line.strip():
+                        yield self._document(number, name, line)
+            except (BudgetExceeded, *STREAM_ERRORS) as error:
+                yield self._skip_rest(str(error))
+
+    def _names(self, chunk: Chunk) -> Iterator[str]:
+        """The path of each record of a chunk; empty if no list has it."""
+        if self.record_paths is not None:
+            with self.record_paths.open(encoding="utf-8", errors="surrogateescape") as lines:
+                for line in islice(lines, chunk.first, chunk.first + chunk.count):
+                    yield published_path(line)
+        while True:
+            yield ""
+
+    def _document(self, number: int, name: str, record: bytes) -> Document | Skip:
+        try:
+            if self.origin.kind == EXAMPLES:
+                return self._example(number, _load_example(record))
+            if reason := self._why_excluded(name):
+                return self._skip(number, name, reason)
+            return Document(name or self._record_path(number), self._project(number, name), read_record(record))
+        except RecordError as error:
+            return self._skip(number, name, MALFORMED, str(error))
+
+    def _example(self, number: int, example: dict[str, Any]) -> Document | Skip:
+        name = published_path(_filepath(example))
+        if reason := self._why_excluded(name):
+            return self._skip(number, name, reason)
+        tokens = _tokens(example)
+        # A file may have several examples, so the number of the record is part of the path.
+        path = f"{name}#{self._record_path(number)}" if name else self._record_path(number)
+        return Document(path, self._project(number, name), sequence(tokens), _bug(example, len(tokens)))
+
+    def _record_path(self, number: int) -> str:
+        return f"{self.prefix}:{number + 1}"
+
+    def _project(self, number: int, name: str) -> str:
+        if not name:
+            return self._record_path(number)  # nothing is known about it, so it is a project by itself
+        return name.split("/")[0] if self.options.split_by == "owner" else _repository(name)
+
+    def _why_excluded(self, name: str) -> str:
+        allowed = [read_allow_list(path) for path in self.options.allow_lists]
+        if name and allowed and not any(name in names or _repository(name) in names for names in allowed):
+            return NOT_ALLOWED
+        clusters = self.options.duplicate_clusters
+        return LISTED_DUPLICATE if name and clusters and name in read_duplicates(clusters) else ""
+
+    def _skip(self, number: int, name: str, reason: str, detail: str = "") -> Skip:
+        path = display_path(name) if name else self._record_path(number)
+        return Skip(path, self._project(number, name), reason, detail)
+
+    def _skip_rest(self, detail: str) -> Skip:
+        return Skip(self.prefix, self.prefix, Reason.UNREADABLE, detail)
+
+    def _budget(self) -> int:
+        size = self.path.stat().st_size
+        if not is_compressed(self.path):
+            return size
+        return min(self.options.max_archive_bytes, max(_MAX_FIRST_LINE_BYTES, self.options.max_ratio * size))
+
+    def checked(self) -> "RecordSource":
+        """Parse the first line, so that a mistake shows before the work begins."""
+        try:
+            with open_stream(self.path) as stream:
+                line, _ = next(_lines(stream, self._budget(), _MAX_FIRST_LINE_BYTES), (b"", 0))
+        except (BudgetExceeded, *STREAM_ERRORS) as error:
+            raise SourceError(f"{self.path} cannot be read: {error}") from None
+        try:
+            if self.origin.kind == EXAMPLES:
+                _tokens(_load_example(line))
+            else:
+                json.loads(line)
+        except RecordError as error:
+            raise SourceError(f"{self.path} holds neither published trees nor GREAT examples: {error}") from None
+        except (ValueError, RecursionError):
+            # Perhaps one tree over many lines. If it is not, its only document is skipped as malformed.
+            if is_compressed(self.path) or self.path.stat().st_size > self.options.max_record_bytes:
+                raise SourceError(f"{self.path}: the first line is not a record; expected one tree per line") from None
+            return replace(self, is_single_tree=True)
+        return self
+
+
+@cache  # a worker reads many chunks with the same few lists
+def read_duplicates(path: Path) -> frozenset[str]:
+    """The paths to leave out: all but the first of each cluster of a published list of duplicates."""
+    expected = "a JSON list of clusters, each a list of paths"
+    clusters = _load_json(path, _read_text(path), expected)
+    for cluster in clusters if isinstance(clusters, list) else [clusters]:
+        if not isinstance(cluster, list) or not all(isinstance(name, str) for name in cluster):
+            raise SourceError(f"{path}: expected {expected}, met {str(cluster)[:60]!r}")
+    # Absolute paths begin with the folder in which the list was made, which is no part of the corpus.
+    absolute = [name for cluster in clusters for name in cluster if name.startswith("/")]
+    base = f"{commonpath(absolute)}/" if len(absolute) > 1 and not any("/data/" in name for name in absolute) else ""
+    return frozenset(published_path(name.removeprefix(base)) for cluster in clusters for name in cluster[1:])
+
+
+@cache
+def read_allow_list(path: Path) -> frozenset[str]:
+    """The files (of a manifest) or repositories (of a plain list) that may be used."""
+    text = _read_text(path)
+    if text.lstrip()[:1] == "[":
+        entries = _load_json(path, text, "a JSON list of objects with a filepath")
+    elif text.lstrip()[:1] == "{":
+        lines = filter(str.strip, text.splitlines())
+        entries = [_load_json(path, line, "one JSON object per line") for line in lines]
+    else:
+        repositories = (line.split("#")[0].strip() for line in text.splitlines())
+        return frozenset(published_path(name) for name in repositories if name)
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("filepath"), str):
+            raise SourceError(f"{path}: expected objects with a filepath, met {str(entry)[:60]!r}")
+    return frozenset(published_path(entry["filepath"]) for entry in entries)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+
+
+def _load_json(path: Path, text: str, expected: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{path}: expected {expected}, but it is not JSON: {error}") from None
+
+
+def _lines(stream: Stream, budget: int, max_kept: int) -> Iterator[tuple[bytes, int]]:
+    """The lines of a stream and their lengths in bytes. A line longer than `max_kept` is returned empty.
+
+    `readline` would hold a line of any length in memory.
+    """
+    metered = MeteredStream(stream, budget)
+    kept: list[bytes] = []
+    length = 0
+    while block := metered.read():
+        for part in io.BytesIO(block):
+            length += len(part)
+            if length <= max_kept:
+                kept.append(part)
+            else:
+                kept.clear()
+            if part.endswith(b"\n"):
+                yield b"".join(kept), length
+                kept, length = [], 0
+    if length:
+        yield b"".join(kept), length
+
+
+def _load_example(record: bytes) -> dict[str, Any]:
+    try:
+        example = json.loads(record)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the example is not JSON: {error}") from None
+    if not isinstance(example, dict):
+        raise RecordError("a GREAT example is a JSON object")
+    return example
+
+
+def _tokens(example: dict[str, Any]) -> list[str]:
+    tokens = example.get("source_tokens")
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) for token in tokens):
+        raise RecordError("an example needs source_tokens, a list of strings that is not empty")
+    return tokens
+
+
+def _filepath(example: dict[str, Any]) -> str:
+    """The file that the function was taken from; empty if the example does not name it."""
+    try:
+        path = example["provenances"][0]["datasetProvenance"]["filepath"]
+    except (LookupError, TypeError):
+        return ""
+    return path if isinstance(path, str) else ""
+
+
+def _bug(example: dict[str, Any], num_tokens: int) -> MisuseLabel:
+    has_bug = example.get("has_bug")
+    if not isinstance(has_bug, bool):
+        raise RecordError("has_bug is missing or not true or false")
+    candidates = _positions(example, "repair_candidates", num_tokens)
+    kind = str(example.get("bug_kind_name", ""))
+    if not has_bug:
+        return MisuseLabel(0, (), candidates, kind)
+    location = example.get("error_location")
+    if type(location) is not int or not 0 < location < num_tokens:
+        raise RecordError(f"error_location is {str(location)[:20]}; expected a token from 1 to {num_tokens - 1}")
+    return MisuseLabel(location, _positions(example, "repair_targets", num_tokens), candidates, kind)
+
+
+def _positions(example: dict[str, Any], key: str, num_tokens: int) -> tuple[int, ...]:
+    """A list of token positions. Clean examples have names between them, which are dropped."""
+    values = example.get(key, [])
+    if not isinstance(values, list):
+        raise RecordError(f"{key} is not a list")
+    positions = tuple(value for value in values if type(value) is int)
+    for position in positions:
+        if not 0 <= position < num_tokens:
+            raise RecordError(f"{key} has {str(position)[:20]}; the tokens are 0 to {num_tokens - 1}")
+    return positions

@@ -1,0 +1,94 @@
+"""Bytes to text, text to the tree of `ast`, that tree to a traversal."""
+
+import ast
+import gc
+import io
+import re
+import tokenize
+
+from rarename.errors import ParseError
+from rarename.syntax.language import silenced_warnings
+from rarename.syntax.python.positions import Source
+from rarename.syntax.python.walker import walk
+from rarename.syntax.traversal import Traversal
+
+
+def encoding(data: bytes) -> str:
+    """The encoding of a file, by its byte order mark or coding cookie (PEP 263), else UTF-8."""
+    # `tokenize` does not find a cookie in a file whose lines end with `\r` alone.
+    head = data[:1000].replace(b"\r", b"\n") if b"\r" in data[:1000] else data
+    try:
+        return tokenize.detect_encoding(io.BytesIO(head).readline)[0]
+    except SyntaxError as error:
+        raise ParseError("not text in a known encoding", str(error)) from None
+
+
+def parse(text: str, tolerant: bool = False) -> Traversal:
+    """Parse a text. `ast` cannot recover from errors, so `tolerant` changes nothing.
+
+    A byte order mark is dropped and all line ends become `\\n`; columns count without them.
+    """
+    text = text.removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    was_enabled = gc.isenabled()
+    gc.disable()  # parsing makes no cycles: the collector would traverse the growing tree for nothing
+    try:
+        return walk(parse_ast(text), Source(text))
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def parse_ast(text: str) -> ast.Module:
+    """The tree of `ast`; every failure becomes a ParseError."""
+    if "\0" in text:
+        raise ParseError("null bytes", line=text[: text.index("\0")].count("\n") + 1)
+    try:
+        with silenced_warnings():
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise _parse_error(error, text) from None
+    except (RecursionError, MemoryError) as error:
+        raise ParseError("nested too deeply", type(error).__name__) from None
+    except UnicodeError as error:
+        raise ParseError("not text in a known encoding", str(error)) from None
+    except (ValueError, OverflowError, SystemError) as error:
+        raise ParseError("syntax error", str(error)) from None
+
+
+_PYTHON_2_MESSAGE = re.compile(
+    r"""
+    Missing\ parentheses\ in\ call\ to\ '(?:print|exec)'
+  | multiple\ exception\ types\ must\ be\ parenthesized      # except E, e
+  | leading\ zeros\ in\ decimal\ integer\ literals           # 0777
+  | inconsistent\ use\ of\ tabs
+  | \(unicode\ error\)\ 'unicodeescape'(?!.*\\x)           # '\user' is no escape there
+  | (?:Function|Lambda\ expression)\ parameters\ cannot\ be\ parenthesized
+    """,
+    re.VERBOSE,
+)
+_PYTHON_2_LINE = re.compile(  # NUL marks the position of the error
+    r"""
+    \0(?: <> | ` )
+  | \b[uU][rR]\0["']
+  | \braise\b.*\0,
+  | \0[0-9a-fA-F][lL]\b                              # 10L
+  | \b(?:def|lambda)\b.*[(,]\s*\0\(                  # def f(a, (b, c)=d)
+  | \0(?:async|await)\s*[=.,)] | \b(?:async|await)\s*\0[=.,)]
+    """,
+    re.VERBOSE,
+)
+
+
+def _parse_error(error: SyntaxError, text: str) -> ParseError:
+    """Why `ast` rejected a text. Whether Python 2 would accept it is a guess from the first error alone."""
+    message, line = error.msg or "", error.lineno or 0
+    if message.startswith(("too many nested", "too many levels")):
+        return ParseError("nested too deeply", message, line)
+    lines = text.split("\n")
+    rejected = lines[line - 1] if 0 < line <= len(lines) else ""
+    column = max((error.offset or 0) - 1, 0)
+    marked = f"{rejected[:column]}\0{rejected[column:]}"
+    is_python_2 = _PYTHON_2_MESSAGE.match(message) or _PYTHON_2_LINE.search(marked)
+    return ParseError("Python 2 only" if is_python_2 else "syntax error", message, line)

@@ -1,0 +1,121 @@
+"""Relative attention: plain form and causal kernel against a loop over pairs, dropout, KV cache, export."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rarename.model import causal_kernel
+from rarename.model.attention import RelativeAttention
+from rarename.model.kv_cache import KVCache
+
+
+def make_attention(max_distance, dropout=0.0, causal=True):
+    torch.manual_seed(0)
+    attention = RelativeAttention(8, 2, max_distance, dropout, causal).double()
+    for parameter in attention.parameters():
+        torch.nn.init.normal_(parameter)
+    return attention
+
+
+def reference_attention(attention, hidden_states, attention_mask):
+    """Shaw et al. 2018, equations 3 and 4, one query and one key at a time."""
+    batch, length, d_model = hidden_states.shape
+    qkv = attention.qkv_proj(hidden_states).view(batch, length, 3, attention.num_heads, -1)
+    d_head, limit = d_model // attention.num_heads, attention.max_distance
+    output = torch.zeros(batch, length, attention.num_heads, d_head, dtype=hidden_states.dtype)
+    for b in range(batch):
+        for h in range(attention.num_heads):
+            q, k, v = (qkv[b, :, part, h] for part in range(3))
+            for i in range(length):
+                keys = [j for j in range(length) if attention_mask[b, j] and (j <= i or not attention.causal)]
+                offsets = [max(-limit, min(limit, j - i)) + limit for j in keys]
+                rel_keys, rel_values = attention.rel_keys[h, offsets], attention.rel_values[h, offsets]
+                weights = ((k[keys] + rel_keys) @ q[i] / math.sqrt(d_head)).softmax(dim=0)
+                output[b, i, h] = weights @ (v[keys] + rel_values)
+    return attention.out_proj(output.flatten(2))
+
+
+def plain_forward(attention, hidden_states, attention_mask):
+    """`forward` without the causal kernel."""
+    qkv = attention.qkv_proj(hidden_states).view(*hidden_states.shape[:2], 3, attention.num_heads, -1)
+    q, k, v = qkv.permute(2, 0, 3, 1, 4)
+    attended = attention.plain_attention(q / math.sqrt(q.shape[-1]), k, v, attention_mask)
+    return attention.out_proj(attended.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("length", "max_distance"), [(1, 2), (3, 4), (7, 2), (9, 8), (11, 3)])
+def test_attention_equals_the_formula_in_values_and_gradients(length, max_distance, causal, monkeypatch):
+    monkeypatch.setattr(causal_kernel, "BLOCK_SIZE", 4)
+    attention = make_attention(max_distance, causal=causal)
+    hidden_states = torch.randn(2, length, 8, dtype=torch.double, requires_grad=True)
+    attention_mask = torch.ones(2, length, dtype=torch.bool)
+    attention_mask[1, length // 2 + 1 :] = False
+    weights = torch.randn(2, length, 8, dtype=torch.double) * attention_mask[:, :, None]
+    results = []
+    for forward in (RelativeAttention.__call__, plain_forward, reference_attention):
+        output = forward(attention, hidden_states, attention_mask) * attention_mask[:, :, None]
+        gradients = torch.autograd.grad((output * weights).sum(), [hidden_states, *attention.parameters()])
+        results.append([output, *gradients])
+    for kernel, plain, reference in zip(*results, strict=True):
+        torch.testing.assert_close(kernel, reference)
+        torch.testing.assert_close(plain, reference)
+
+
+def test_dropout_of_the_kernel_equals_dropout_of_the_plain_form(monkeypatch):
+    attention = make_attention(3, dropout=0.4)
+    hidden_states = torch.randn(2, 7, 8, dtype=torch.double, requires_grad=True)
+    is_kept = torch.rand(2, 2, 7, 7) > 0.4
+    monkeypatch.setattr(F, "dropout", lambda weights, rate, training=True: drop(weights, is_kept, rate))
+    results = []
+    for forward in (RelativeAttention.__call__, plain_forward):
+        output = forward(attention, hidden_states, torch.ones(2, 7, dtype=torch.bool))
+        results.append([output, *torch.autograd.grad(output.square().sum(), [hidden_states, *attention.parameters()])])
+    for kernel, plain in zip(*results, strict=True):
+        torch.testing.assert_close(kernel, plain)
+
+
+def drop(weights, is_kept, rate):
+    padding = weights.shape[-1] - is_kept.shape[-1]  # the kernel pads keys on the left
+    return weights * F.pad(is_kept, (padding, 0)) / (1 - rate)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_gradient_is_that_of_the_dropout_mask(causal):
+    attention = make_attention(3, dropout=0.4, causal=causal)
+    hidden_states = torch.randn(2, 7, 8, dtype=torch.double, requires_grad=True)
+
+    def forward(hidden_states):
+        torch.manual_seed(1)
+        return attention(hidden_states, torch.ones(2, 7, dtype=torch.bool))
+
+    assert torch.autograd.gradcheck(forward, (hidden_states,))
+    trained = forward(hidden_states)
+    assert not torch.allclose(attention.eval()(hidden_states, torch.ones(2, 7, dtype=torch.bool)), trained)
+
+
+@pytest.mark.parametrize("steps", [[6], [1] * 6, [3, 2, 1]])
+@pytest.mark.parametrize("is_exporting", [False, True], ids=["kernel", "plain"])
+def test_reading_with_a_kv_cache_equals_reading_at_once(steps, is_exporting, monkeypatch):
+    attention = make_attention(2)
+    hidden_states = torch.randn(2, 6, 8, dtype=torch.double)
+    mask = torch.ones(2, 6, dtype=torch.bool)
+    expected = reference_attention(attention, hidden_states, mask)
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: is_exporting)
+    cache, start, outputs = KVCache(), 0, []
+    for step in steps:
+        outputs.append(attention(hidden_states[:, start : start + step], mask[:, : start + step], cache))
+        start += step
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+
+
+def test_a_cropped_cache_continues_where_it_was_cut():
+    attention, mask = make_attention(2), torch.ones(1, 6, dtype=torch.bool)
+    hidden_states = torch.randn(1, 6, 8, dtype=torch.double)
+    cache = KVCache()
+    attention(torch.cat([hidden_states[:, :4], torch.randn(1, 2, 8, dtype=torch.double)], dim=1), mask, cache)
+    cache.crop(4)
+    expected = reference_attention(attention, hidden_states, mask)[:, 4:]
+    torch.testing.assert_close(attention(hidden_states[:, 4:], mask, cache), expected)

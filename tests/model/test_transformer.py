@@ -1,0 +1,127 @@
+"""The Transformer: padding, causality, dropout and initial weights."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rarename.config import ModelConfig
+from rarename.model.transformer import Transformer
+
+TINY = {"d_model": 16, "num_layers": 2, "num_heads": 2, "d_ff": 32, "dropout": 0.0}
+
+
+def random_ids(num_types=5, num_values=7, length=6):
+    types, values = torch.randint(num_types, (1, length)), torch.randint(num_values, (1, length))
+    return types, values, torch.ones(1, length, dtype=torch.bool)
+
+
+def test_only_a_causal_model_has_a_kv_cache():
+    with pytest.raises(ValueError, match="only a causal model can cache keys and values"):
+        Transformer(ModelConfig(**TINY), 5, 7).new_kv_caches()
+
+
+def test_a_model_with_caches_equals_one_without():
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(**TINY), 5, 7, causal=True).eval()
+    types, values, mask = random_ids()
+    caches = model.new_kv_caches()
+    first = model(types[:, :4], values[:, :4], mask[:, :4], kv_caches=caches)
+    second = model(types[:, 4:], values[:, 4:], mask, kv_caches=caches)
+    torch.testing.assert_close(torch.cat([first, second], dim=1), model(types, values, mask))
+
+
+def test_the_paper_counts_19_million_parameters_without_embeddings():
+    assert Transformer(ModelConfig(), 10, 10).num_parameters() == pytest.approx(19e6, rel=0.03)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_does_not_change_hidden_states(causal):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(**TINY), 5, 7, causal).eval()
+    types, values, mask = random_ids()
+    padded = model(F.pad(types, (0, 4)), F.pad(values, (0, 4)), F.pad(mask, (0, 4)))
+    torch.testing.assert_close(padded[:, :6], model(types, values, mask))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_causal_model_does_not_attend_to_later_nodes(causal):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(**TINY), 5, 7, causal).eval()
+    types, values, mask = random_ids()
+    before = model(types, values, mask)
+    values[0, 4] = (values[0, 4] + 1) % 7
+    after = model(types, values, mask)
+    assert torch.equal(after[:, :4], before[:, :4]) == causal
+    assert not torch.allclose(after[:, 4:], before[:, 4:])
+
+
+def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkeypatch):
+    """Seven places in two layers, each with the configured rate, and only in training."""
+    calls = []
+
+    def record(tensor, rate, training=True):
+        calls.append((tuple(tensor.shape), rate, training))
+        return tensor
+
+    monkeypatch.setattr(F, "dropout", record)
+    model = Transformer(ModelConfig(**TINY | {"dropout": 0.3}), 5, 7)
+    ids = random_ids()
+    model(*ids)
+    hidden_states, weights = (1, 6, 16), (1, 2, 6, 6)
+    per_layer = [weights, hidden_states, hidden_states]
+    assert calls == [(shape, 0.3, True) for shape in [hidden_states, *per_layer, *per_layer]]
+    calls.clear()
+    model.eval()(*ids)
+    assert not any(training for _, _, training in calls)
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_warm_starts_of_attention_and_embeddings(is_on):
+    starts = dict.fromkeys(["init_tied_qk", "init_copy_values", "scale_embeddings"], is_on)
+    model = Transformer(ModelConfig(**TINY, **starts), 7, 9)
+    types, values = torch.tensor([[2, 3]]), torch.tensor([[4, 0]])
+    embedded = model.types.weight[types] + model.values.weight[values]
+    torch.testing.assert_close(model.embed(types, values), (4 if is_on else 1) * embedded)  # √16
+    for layer in model.layers:
+        queries, keys, values = layer.attention.qkv_proj.weight.chunk(3)
+        assert torch.equal(queries, keys) == is_on
+        assert torch.equal(layer.attention.out_proj.weight, values.T) == is_on
+
+
+def test_initial_weights_have_the_usual_scale():
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(d_model=64, num_layers=1, num_heads=4, d_ff=64), 500, 500)
+    assert model.values.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
+    assert model.types.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
+    assert model.layers[0].attention.rel_keys.std().item() == pytest.approx(0.02, rel=0.1)
+    limit = (6 / 128) ** 0.5  # Xavier
+    assert model.layers[0].up_proj.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
+    assert not model.layers[0].up_proj.bias.any()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_causal_model_can_start_with_an_induction_head(is_on):
+    torch.manual_seed(0)
+    shape = {"d_model": 128, "num_layers": 2, "num_heads": 2, "d_ff": 128, "max_relative_distance": 8, "dropout": 0.0}
+    starts = {"init_tied_qk": True, "init_copy_values": True, "scale_embeddings": True, "init_neighbour_heads": is_on}
+    model = Transformer(ModelConfig(**shape, **starts), 5, 200, causal=True).eval()
+    nodes = torch.stack([torch.randperm(200)[:40] for _ in range(20)])
+    nodes = torch.cat([nodes, nodes[:, 10:11]], dim=1)  # node 10 is repeated at the end
+    first, second = model.layers
+    hidden_states = second.attn_norm(first(model.embed(nodes % 5, nodes), torch.ones_like(nodes, dtype=torch.bool)))
+    queries, keys, _ = second.attention.qkv_proj(hidden_states).chunk(3, dim=-1)
+    scores = (queries[:, -1:, :64] @ keys[:, :, :64].transpose(1, 2)).mean(dim=(0, 1))  # of head 0
+    assert scores.argmax() == (11 if is_on else 40)  # what followed node 10, or the node itself
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4])
+def test_a_model_can_start_with_heads_that_attend_to_adjacent_nodes(num_heads):
+    torch.manual_seed(0)
+    shape = {"d_model": 32, "num_layers": 1, "num_heads": num_heads, "d_ff": 32, "max_relative_distance": 4}
+    model = Transformer(ModelConfig(**shape, init_tied_qk=True, init_neighbour_heads=True), 9, 9)
+    attention = model.layers[0].attention
+    hidden_states = F.layer_norm(torch.randn(1, 12, 32), [32])
+    queries, keys, _ = attention.qkv_proj(hidden_states).view(12, 3, num_heads, -1).permute(1, 2, 0, 3)
+    offsets = (torch.arange(12) - 6).clamp(-4, 4) + 4
+    scores = (queries[:, 6, None] * (keys + attention.rel_keys[:, offsets])).sum(-1)
+    assert scores.argmax(dim=-1).tolist()[:2] == [5, 7][:num_heads]
