@@ -1,6 +1,6 @@
-"""Sweeps: every cell once, whatever happens in between, and no result of anything else."""
+"""Sweeps: every trial once, whatever happens in between, and no result of anything else."""
 
-import fcntl
+import dataclasses
 import json
 import os
 import re
@@ -10,51 +10,46 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 from rarename.cli.main import main
-from rarename.config import Experiment
-from rarename.errors import RunError, UsageError
-from rarename.report.paper import paper_study
-from rarename.report.results import read_results
-from rarename.runs import embeddings
+from rarename.errors import UsageError
+from rarename.io import locked
 from rarename.runs.run import evaluate, train
 from rarename.sweep import sweep as sweeps
-from rarename.sweep.cell import Look, look_at_run
-from rarename.sweep.grid import read
-from rarename.sweep.sweep import Sweep
-from rarename.training.checkpoint import read_tensors, write_tensors
+from rarename.sweep import trial as trials
+from rarename.sweep.grid import load_sweep
+from rarename.sweep.result import read_result
+from rarename.sweep.sweep import Sweep, seconds_left
+from rarename.sweep.trial import TrialStatus, run_trial
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 HEAD = """
 title = "Tiny"
-shows = "nothing"
+reproduces = "nothing"
 task = "{task}"
 preset = "tiny"
 corpus = "corpora/ten"
 
 [settings]
-model.width = 16
-model.layers = 1
-model.heads = 2
-model.inner_width = 16
-training.batch_nodes = 1000
-training.validation_snippets = 20
-training.save_every = 0.0
+model.d_model = 16
+model.num_layers = 1
+model.num_heads = 2
+model.d_ff = 16
+training.max_batch_nodes = 1000
+training.eval_examples = 20
+training.save_every_seconds = 0.0
 """
-
-MISUSE = (
-    HEAD.format(task="misuse")
-    + """
-training.epochs = 0.4
-training.validate_every = 200
-encoding.placeholders = 80
-task.max_nodes = 80
+MISUSE = HEAD.format(task="misuse") + """
+training.num_epochs = 0.4
+training.eval_every_examples = 200
+encoding.num_placeholders = 80
+task.max_function_nodes = 80
 
 [[grid]]
 strategy = ["ordered", "standard"]
@@ -63,98 +58,79 @@ seed = 0
 
 [[grid]]
 strategy = "full"
-"""
-)
-
-COMPLETION = (
-    HEAD.format(task="completion")
-    + """
-training.epochs = 0.05
-training.validate_every = 10
-encoding.placeholders = 50
-model.sees_neighbours = false
-task.window = 50
+"""  # fmt: skip
+COMPLETION = HEAD.format(task="completion") + """
+training.num_epochs = 0.05
+training.eval_every_examples = 10
+encoding.num_placeholders = 50
+model.init_neighbour_heads = false
+task.window_size = 50
 task.stride = 50
 
 [[grid]]
 strategy = "standard"
-pointer = true
+copy_pointer = true
 vocabulary_size = 40
 
 [embeddings]
-"""
-)
+"""  # fmt: skip
+NAMES = ["ordered-40-0", "standard-40-0", "full-0"]
 
 
-class InProcess(Sweep):
-    """Does what the commands do in this process: torch need not be imported again for each of them."""
+class InThisThread(Executor):
+    """Runs each trial at once, in this thread."""
 
-    def _command(self, job, lock, words, more=()):
-        if words[0] == "evaluate":
-            return json.dumps(evaluate(job.run))
-        outcome = train(
-            job.wanted,
-            job.run,
-            resume=bool(more),
-            tell=lambda told: self._hear(job, json.dumps(told)),
-            is_interrupted=lambda: bool(self.stopped),
-        )
-        if not outcome:
-            raise sweeps._Stopped
-        return ""
+    def __init__(self) -> None:
+        self.names = []
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def in_process(monkeypatch):
-    monkeypatch.setattr("rarename.sweep.sweep.Sweep", InProcess)
-
-
-@pytest.fixture
-def idle(monkeypatch):
-    """Nothing may be trained or measured."""
-
-    def command(*arguments):
-        raise AssertionError("a command was run")
-
-    monkeypatch.setattr(Sweep, "_command", command)
+    def submit(self, function, job):
+        self.names.append(job.name)
+        future = Future()
+        future.set_result(function(job))
+        return future
 
 
 class Place:
-    """A folder with an experiment file, runs and results."""
+    """A folder with experiment files, runs and results."""
 
     def __init__(self, folder: Path, corpus: Path) -> None:
         self.folder, self.corpus = folder, corpus
 
-    def words(self, *more: str, name: str = "tiny") -> list[str]:
+    def sweep(self, name: str = "tiny", **changes) -> Sweep:
+        folders = {"corpus": str(self.corpus), "runs": self.folder / "runs", "results": self.folder / "results"}
+        return Sweep(load_sweep(self.folder / f"{name}.toml"), **folders | changes)
+
+    def run(self, *patterns: str, name: str = "tiny", **options) -> tuple[dict[str, TrialStatus], list[str]]:
+        """The statuses after a sweep, and the trials that were submitted."""
+        sweep, executor = self.sweep(name), InThisThread()
+        return sweep.run(sweep.select(patterns), executor=executor, **options), executor.names
+
+    def words(self, *more: str) -> list[str]:
         folders = ["--runs", str(self.folder / "runs"), "--results", str(self.folder / "results")]
-        corpus = [] if "--corpus" in more else ["--corpus", str(self.corpus)]
-        return ["sweep", str(self.folder / f"{name}.toml"), *corpus, *folders, "--threads", "1", *more]
+        return [
+            "sweep",
+            str(self.folder / "tiny.toml"),
+            "--corpus",
+            str(self.corpus),
+            *folders,
+            "--num-threads",
+            "1",
+            *more,
+        ]
 
-    def sweep(self, *more: str, name: str = "tiny") -> int:
-        return main(self.words(*more, name=name))
+    def job(self, trial: str):
+        return next(job for job in self.sweep().jobs if job.name == trial)
 
-    def run(self, cell: str, name: str = "tiny") -> Path:
-        return self.folder / "runs" / name / cell
+    def run_folder(self, trial: str) -> Path:
+        return self.job(trial).run_folder
 
-    def result(self, cell: str, name: str = "tiny") -> Path:
-        return self.folder / "results" / name / f"{cell}.json"
+    def result_path(self, trial: str, name: str = "tiny") -> Path:
+        return self.folder / "results" / name / f"{trial}.json"
 
-    def wanted(self, cell: str) -> Experiment:
-        sweep = Sweep(read(self.folder / "tiny.toml"), corpus=str(self.corpus))
-        return next(job.wanted for job in sweep.jobs if job.name == cell)
-
-    def content(self, cell: str) -> dict:
+    def content(self, trial: str) -> dict:
         """A result, without the time that it took."""
-        content = json.loads(self.result(cell).read_text())
-        del content["seconds"], content["measuring_seconds"]
+        content = dataclasses.asdict(read_result(self.result_path(trial)))
+        del content["seconds"], content["eval_seconds"]
         for point in content["curve"]:
             del point["seconds"]
         return content
@@ -165,707 +141,462 @@ def finished(corpus_folder, tmp_path_factory):
     """A sweep that is done. Tests that change it must copy it first."""
     place = Place(tmp_path_factory.mktemp("sweep"), corpus_folder)
     (place.folder / "tiny.toml").write_text(MISUSE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rarename.sweep.sweep.Sweep", InProcess)
-        assert place.sweep("--jobs", "2") == 0
+    statuses, submitted = place.run()
+    assert submitted == NAMES
+    assert {status.state for status in statuses.values()} == {"done"}
     return place
 
 
 @pytest.fixture
 def place(finished, tmp_path):
-    """A copy of it."""
     return Place(Path(shutil.copytree(finished.folder, tmp_path / "copy")), finished.corpus)
 
 
-def plan(tmp_path, text):
-    (tmp_path / "some-name.toml").write_text(text)
-    return read(tmp_path / "some-name.toml")
+@pytest.fixture
+def never_trained(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a model was trained")
+
+    monkeypatch.setattr("rarename.runs.run.train", refuse)
 
 
-# --- experiment files -----------------------------------------------------------------------------------------
-
-BASE = 'title = "T"\ntask = "completion"\ncorpus = "c"\n'
+# --- results ------------------------------------------------------------------------------------------------------
 
 
-def test_a_grid_is_the_product_of_its_lists(tmp_path):
-    text = BASE + '[[grid]]\nstrategy = ["ordered", "standard"]\nvocabulary_size = [20, 100]\nseed = [0, 1]\n'
-    cells = plan(tmp_path, text).cells
-    assert [cell.name for cell in cells] == [
-        f"{strategy}-{size}-{seed}" for strategy in ("ordered", "standard") for size in (20, 100) for seed in (0, 1)
-    ]
-    expected = {"encoding.strategy": "standard", "encoding.vocabulary_size": 100, "seed": 1}
-    assert cells[-1].settings == expected
-
-
-@pytest.mark.parametrize(
-    ("grid", "name"),
-    [
-        ('strategy = "standard"\npointer = true\nvocabulary_size = 1000', "standard-pointer-1000-0"),
-        ('strategy = "randomized"\nvocabulary_size = 1000\nplaceholders = 2000', "randomized-1000-an2000-0"),
-        ('strategy = "full"', "full-0"),
-        ('strategy = "full"\nvocabulary_size = 100', "full-100-0"),
-        ("seed = 7\nmodel.layers = 2", "ordered-7-model.layers=2"),
-        ('preset = "tiny"\ntraining.schedule = "cosine"', "ordered-tiny-0-training.schedule=cosine"),
-    ],
-)
-def test_names_of_cells(tmp_path, grid, name):
-    assert [cell.name for cell in plan(tmp_path, f"{BASE}[[grid]]\n{grid}\n").cells] == [name]
-
-
-def test_full_anonymization_keeps_no_name(tmp_path):
-    asked = plan(tmp_path, BASE + '[[grid]]\nstrategy = "full"\n')
-    assert asked.experiment(asked.cells[0], "c").encoding.vocabulary_size == 0
-
-
-def test_equal_cells_stand_there_once(tmp_path):
-    grids = "[[grid]]\nvocabulary_size = [10, 20]\n[[grid]]\nvocabulary_size = [20, 30]\nplaceholders = 500\n"
-    names = [cell.name for cell in plan(tmp_path, BASE + grids).cells]
-    assert names == ["ordered-10-0", "ordered-20-0", "ordered-30-an500-0"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "colour = 1\n",
-            "no key 'colour'; choose one of title, shows, task, preset, corpus, runs, settings, grid, emb",
-        ),
-        ("[[grid]]\nsize = 1\n", "no key 'size' of a grid; choose one of strategy, vocabulary_size, .* model.layers"),
-        ("[[grid]]\npointer = true\ntask.has_pointer = true\n", "a grid has both pointer and task.has_pointer, which"),
-        ("[[grid]]\nseed = []\n", "seed of a grid is an empty list"),
-        ("[[grid]]\nmodel.widht = 1\n", "no setting 'model.widht'; choose one of model.width"),
-        ('[[grid]]\nstrategy = "sorted"\n', "no strategy 'sorted'; choose one of standard, ordered"),
-        ('[[grid]]\npreset = "huge"\n', "no preset of completion 'huge'; choose one of"),
-        ('[[grid]]\nmodel.width = "wide"\n', "model.width is 'wide'; expected int"),
-        ("", "it has no grid"),
-        ("grid = 3\n", "grid is 3; expected list"),
-        ("grid = [3]\n", r"grid has 3; expected \[\[grid\]\]"),
-        ('runs = "../x"\n[[grid]]\nseed = 0\n', "'../x' is no name of an experiment; use letters"),
-        ("[[grid]]\nseed = 0\n[embeddings]\nmetric = 1\n", r"\[embeddings\] has no settings, but metric is given"),
-        ("[[grid]]\nseed = 0\n[[grid]]\nseed = 0\n[[grid]\n", "cannot be read: "),
-    ],
-)
-def test_what_is_wrong_in_an_experiment_file_is_said(tmp_path, text, message):
-    with pytest.raises(UsageError, match=message):
-        plan(tmp_path, BASE + text)
-
-
-EXPERIMENTS = sorted((ROOT / "experiments").rglob("*.toml"))
-
-
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_our_experiment_files_can_be_read(path):
-    ours = read(path)
-    assert ours.title
-    assert ours.shows
-    assert ("paper" in path.parts) == ours.name.endswith("-paper")
-    assert {cell.preset for cell in ours.cells} == {"paper" if "paper" in path.parts else "small"}
-    if ours.runs != ours.name:
-        other = read(path.with_name(f"{ours.runs}.toml"))
-        theirs = {cell.name: other.experiment(cell, other.corpus) for cell in other.cells}
-        shared = [cell for cell in ours.cells if cell.name in theirs]
-        assert shared
-        assert all(ours.experiment(cell, ours.corpus) == theirs[cell.name] for cell in shared)
-
-
-@pytest.mark.parametrize("task", ["misuse", "completion"])
-@pytest.mark.parametrize("language", ["python", "javascript"])
-def test_the_scale_of_the_paper_has_every_row_of_its_tables(task, language):
-    plan = read(ROOT / "experiments" / "paper" / f"{task}-{language}-paper.toml")
-    ours: dict[str, set[int]] = {}
-    for cell in plan.cells:
-        experiment = plan.experiment(cell, plan.corpus)
-        series = experiment.encoding.strategy + (" + pointer" if "pointer" in cell.name else "")
-        ours.setdefault(series, set()).add(experiment.encoding.vocabulary_size)
-    theirs = {series: set(scores) for series, scores in paper_study(task, language).scores.items()}
-    if task == "misuse":
-        theirs["standard"].remove(max(theirs["standard"]))  # all values, whose number depends on the corpus
-    assert ours == theirs
-    assert len(plan.cells) == 3 * sum(map(len, ours.values()))
-
-
-def test_completion_has_three_seeds_at_two_sizes():
-    plan = read(ROOT / "experiments" / "completion-python.toml")
-    names = {cell.name for cell in plan.cells}
-    series = ("ordered", "randomized", "standard", "standard-pointer")
-    assert {f"{each}-{size}-{seed}" for each in series for size in (100, 1000) for seed in (0, 1, 2)} <= names
-
-
-def test_our_experiments_have_names_of_their_own():
-    assert len({path.stem for path in EXPERIMENTS}) == len(EXPERIMENTS) > 10
-
-
-def test_the_page_counts_their_cells():
-    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[`([\w-]+)`\].* \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
-    plans = {path.stem: read(path) for path in EXPERIMENTS if "paper" not in path.parts}
-    assert {name for name, _, _ in rows} == set(plans)
-    for name, num_cells, num_trained in rows:
-        ours = plans[name]
-        others = {cell.name for cell in plans[ours.runs].cells} if ours.runs != name else set()
-        names = {cell.name for cell in ours.cells}
-        assert (len(names), len(names - others)) == (int(num_cells), int(num_trained)), name
-
-
-# --- a sweep ----------------------------------------------------------------------------------------------------
-
-
-def test_every_cell_has_a_result(finished):
-    found, left_out = read_results(finished.folder / "results")
-    assert not left_out
-    assert {result.cell for result in found} == {"ordered-40-0", "standard-40-0", "full-0"}
-    result = next(result for result in found if result.cell == "ordered-40-0")
-    assert (result.experiment, result.task, result.language, result.preset) == ("tiny", "misuse", "python", "tiny")
-    assert (result.strategy, result.vocabulary_size, result.placeholders, result.seed) == ("ordered", 40, 80, 0)
-    assert result.settings["training.epochs"] == 0.4
-    assert result.settings["corpus"] == "corpora/ten"
-    assert result.corpus["name"] == "ten"
-    assert result.corpus["projects"] == 10
+def test_every_trial_has_a_result_that_repeats_it(finished):
+    result = read_result(finished.result_path("ordered-40-0"))
+    assert (result.experiment, result.trial, result.title, result.reproduces) == (
+        "tiny",
+        "ordered-40-0",
+        "Tiny",
+        "nothing",
+    )
+    assert (result.task, result.language, result.preset, result.split) == ("misuse", "python", "tiny", "test")
+    assert (result.settings["training.num_epochs"], result.settings["encoding.vocabulary_size"]) == (0.4, 40)
+    assert (result.settings["corpus"], result.corpus["name"], result.corpus["projects"]) == ("corpora/ten", "ten", 10)
+    assert result.settings["corpus_digest"] == result.corpus["digest"] != ""
     assert result.code["recipe"] == 1
-    assert result.split == "test"
     assert [sorted(point) for point in result.curve] == [["examples", "loss", "seconds", "validation"]] * 3
-    assert result.examples == result.curve[-1]["examples"]
-    assert result.scores == json.loads(json.dumps(evaluate(finished.run("ordered-40-0"))))
+    assert result.examples == result.curve[-1]["examples"] > 500
+    assert result.seconds > 0 and result.eval_seconds > 0
+    assert result.metrics == json.loads(json.dumps(evaluate(finished.run_folder("ordered-40-0"))))
+    text = finished.result_path("ordered-40-0").read_text()
+    assert str(finished.folder) not in text and str(finished.corpus) not in text
 
 
-def test_a_result_has_the_commands_and_no_path_of_this_machine(finished):
-    text = finished.result("ordered-40-0").read_text()
-    assert str(finished.folder) not in text
-    assert str(finished.corpus) not in text
-    training, measuring = json.loads(text)["commands"]
-    assert training.startswith(
-        "rarename train misuse --corpus corpora/ten --run runs/tiny/ordered-40-0 --preset tiny --strategy ordered "
-        "--vocabulary-size 40 --set encoding.placeholders=80 --seed 0 --set model.width=16 "
-    )
-    assert "--set training.epochs=0.4 " in training
-    assert measuring == "rarename evaluate runs/tiny/ordered-40-0 --split test --threads 1"
+def test_run_folders_are_named_by_their_config(finished, tmp_path):
+    names = [job.run_folder.name for job in finished.sweep().jobs]
+    assert len(set(names)) == 3
+    assert re.fullmatch(r"misuse-ordered-40-0-[0-9a-f]{8}", names[0])
+    (tmp_path / "tiny.toml").write_text(MISUSE.replace("d_ff = 16", "d_ff = 32"))
+    others = [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs]
+    assert set(names).isdisjoint(others)
+    (tmp_path / "tiny.toml").write_text(MISUSE.replace("corpora/ten", "elsewhere/other-name"))
+    assert [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs] == names
 
 
-def test_what_is_done_is_not_done_again(place, idle, capfd):
+def test_what_is_done_is_not_done_again(place):
     before = {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
-    assert place.sweep() == 0
+    statuses, submitted = place.run()
+    assert submitted == []
+    assert {status.state for status in statuses.values()} == {"done"}
     assert before == {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
-    out, err = capfd.readouterr()
-    assert err == "rarename sweep: 3 of 3 cells are done\n"
-    assert [line.split("  ")[0] for line in out.splitlines()] == ["ordered-40-0", "standard-40-0", "full-0"]
 
 
-def test_only_some_cells(place, in_process, capfd):
-    for cell in ("ordered-40-0", "full-0"):
-        place.result(cell).unlink()
-    assert place.sweep("--only", "f*", "--only", "standard-40-0", "--format", "json") == 0
-    assert place.result("full-0").exists()
-    assert not place.result("ordered-40-0").exists()
-    out, err = capfd.readouterr()
-    assert [cell["state"] for cell in json.loads(out)["cells"]] == ["done", "done"]
-    assert "full-0: begun, trained already\n" in err
-    assert place.sweep("--only", "x*") == 2
-    message = "rarename sweep: no cell of tiny fits 'x*'; there are ordered-40-0, standard-40-0, full-0\n"
-    assert capfd.readouterr().err == message
+def test_a_finished_run_is_only_evaluated(place, finished, monkeypatch):
+    place.result_path("full-0").unlink()
+    monkeypatch.setattr("rarename.training.trainer.Trainer._step", None)
+    statuses, submitted = place.run()
+    assert (submitted, statuses["full-0"].state) == (["full-0"], "done")
+    assert place.content("full-0") == finished.content("full-0")
 
 
-def test_the_list_tells_how_far_each_cell_is(place, idle, capfd):
-    place.result("standard-40-0").unlink()
-    place.result("full-0").unlink()
-    shutil.rmtree(place.run("full-0"))
-    (place.folder / "tiny.toml").write_text(MISUSE.replace('strategy = "full"', 'strategy = "full"\nseed = [0, 1]'))
-    shutil.copytree(place.run("standard-40-0"), place.run("full-1"))
-    assert place.sweep("--list") == 0
-    lines = capfd.readouterr().out.splitlines()
-    assert lines[0].startswith("ordered-40-0   done, joint ")
-    assert lines[1:3] == ["standard-40-0  run finished", "full-0         not begun"]
-    assert lines[3].startswith("full-1         stale: seed (0, not 1), encoding.vocabulary_size (40, not 0), ")
-    assert re.fullmatch(r"1 of 4 done, about \d+ min \d+ s left \(one job\)", lines[4])
-    assert len(lines) == 5
-    assert place.sweep("--list", "--format", "json", "--only", "st*") == 0
-    cell = json.loads(capfd.readouterr().out)["cells"][0]
-    assert (cell["state"], cell["examples"] >= cell["total_examples"] > 300) == ("run finished", True)
+def test_a_corpus_may_move(place, finished, monkeypatch, tmp_path):
+    place.result_path("full-0").unlink()
+    place.corpus = Path(shutil.copytree(place.corpus, tmp_path / "elsewhere"))
+    monkeypatch.setattr("rarename.training.trainer.Trainer._step", None)
+    assert place.run()[0]["full-0"].state == "done"
+    assert place.content("full-0") == finished.content("full-0")
 
 
-def looks(state, *, seconds=0.0, measuring=None, run="missing", examples=0, total=0):
-    content = {"seconds": seconds} | ({} if measuring is None else {"measuring_seconds": measuring})
-    return Look(state, content=content if state == "done" else {}), Look(run, "", {}, examples, total, seconds)
+def test_results_of_another_experiment_with_the_same_settings_are_taken_over(place, never_trained):
+    (place.folder / "other.toml").write_text(MISUSE.replace('"Tiny"', '"Other"').replace("seed = 0", "seed = [0, 1]"))
+    told = []
+    statuses, submitted = place.run(
+        "*-0", name="other", on_status=lambda name, status: told.append((name, status.state, status.reason))
+    )
+    assert submitted == []
+    assert {status.state for status in statuses.values()} == {"done"}
+    assert told[0] == ("ordered-40-0", "copied", "tiny/ordered-40-0")
+    ours, theirs = (read_result(place.result_path("ordered-40-0", name)) for name in ("other", "tiny"))
+    assert ours == dataclasses.replace(theirs, experiment="other", title="Other")
+    assert (
+        place.sweep("other").statuses(place.sweep("other").select(["ordered-40-1"]))["ordered-40-1"].state == "missing"
+    )
 
 
-MISSING, BEGUN = looks("missing"), looks("missing", run="begun", examples=100, total=400, seconds=50.0)
-TRAINED = looks("missing", run="finished", examples=400, total=400, seconds=80.0)
-DONE, EARLIER_DONE = looks("done", seconds=100.0, measuring=20.0), looks("done", seconds=140.0)
+def test_embeddings_are_part_of_the_result_if_the_file_asks_for_them(tmp_path, corpus_folder):
+    place = Place(tmp_path, corpus_folder)
+    (tmp_path / "tiny.toml").write_text(COMPLETION.replace("[embeddings]", ""))
+    assert place.run()[1] == ["standard-pointer-40-0"]
+    (tmp_path / "tiny.toml").write_text(COMPLETION)
+    assert place.sweep().statuses(place.sweep().jobs)["standard-pointer-40-0"] == TrialStatus("stale", "no embeddings")
+    statuses, _ = place.run()
+    assert set(statuses["standard-pointer-40-0"].result.embeddings["cosine"]) == {
+        "within_placeholders", "within_vocabulary", "between",
+    }  # fmt: skip
+    assert len(read_result(place.result_path("standard-pointer-40-0")).embeddings["points"]) == 40 + 50
+    shutil.copytree(tmp_path / "results" / "tiny", tmp_path / "results" / "before")
+    content = json.loads(place.result_path("standard-pointer-40-0", "before").read_text())
+    place.result_path("standard-pointer-40-0", "before").write_text(json.dumps(content | {"embeddings": {}}))
+    (tmp_path / "other.toml").write_text(COMPLETION)
+    assert place.run(name="other")[1] == []  # `tiny` has the embeddings, `before` has not
+
+
+# --- damage -------------------------------------------------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-50])
+
+
+def change_seed(path: Path) -> None:
+    path.write_text(path.read_text().replace("seed = 0", "seed = 1"))
+
+
+def foreign_weights(path: Path) -> None:
+    shutil.copy(next(path.parent.parent.glob("misuse-standard-*/model.safetensors")), path)
 
 
 @pytest.mark.parametrize(
-    ("found", "num_jobs", "seconds"),
+    ("name", "damage"),
     [
-        ([DONE, DONE], 1, 0.0),
-        ([MISSING], 1, None),
-        ([TRAINED], 1, None),  # how long it takes to measure is not known
-        ([DONE, TRAINED], 1, 20.0),
-        ([DONE, MISSING], 1, 120.0),
-        ([DONE, EARLIER_DONE, MISSING], 1, 140.0),
-        ([DONE, BEGUN, MISSING], 1, 170.0 + 120.0),
-        ([DONE, MISSING, MISSING, MISSING], 2, 180.0),
-        ([DONE, MISSING], 4, 120.0),
-        ([BEGUN, MISSING], 1, 150.0 + 200.0),
-        ([DONE, looks("missing", run="begun")], 1, 120.0),
+        ("config.toml", cut), ("config.toml", Path.unlink), ("config.toml", change_seed), ("encoding.json", cut),
+        ("model.safetensors", cut), ("model.safetensors", Path.unlink), ("trainer_state.safetensors", cut),
+        ("metrics.jsonl", Path.unlink), ("metrics.jsonl", cut),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_moved_aside_and_trained_again(place, finished, name, damage):
+    place.result_path("full-0").unlink()
+    folder = place.run_folder("full-0")
+    damage(folder / name)
+    statuses, _ = place.run()
+    aside = folder.with_name(f"{folder.name}.damaged-1")
+    assert statuses["full-0"].state == "done"
+    assert statuses["full-0"].reason.startswith(f"trained again, the old run folder is now {aside.name}: ")
+    assert aside.is_dir()
+    assert place.content("full-0") == finished.content("full-0")
+
+
+def test_a_run_without_its_state_is_trained_again(place, finished):
+    place.result_path("full-0").unlink()
+    (place.run_folder("full-0") / "trainer_state.safetensors").unlink()
+    assert place.run()[0]["full-0"].state == "done"
+    assert place.content("full-0") == finished.content("full-0")
+
+
+def edited(**changes):
+    def edit(path: Path) -> None:
+        content = json.loads(path.read_text())
+        for key, value in changes.items():
+            content[key] = content[key] | value if isinstance(value, dict) else value
+        path.write_text(json.dumps(content))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("damage", "state", "reason"),
+    [
+        (cut, "damaged", "cannot be read"),
+        (edited(metrics=7), "damaged", "has metrics 7; expected dict"),
+        (edited(version=1), "damaged", "has version 1; this rarename reads version 2"),
+        (edited(settings={"seed": 5}), "stale", "seed (5, not 0)"),
+        (edited(settings={"old_key": 5}), "stale", "old_key (5, not None)"),
+        (edited(settings={"corpus_digest": "6"}), "stale", "corpus_digest ('6', not "),
+        (edited(code={"recipe": 0}), "stale", "recipe (0, not 1)"),
     ],
 )
-def test_how_long_the_rest_will_take(found, num_jobs, seconds):
-    assert sweeps.seconds_left(found, num_jobs) == seconds
-
-
-def test_a_sweep_counts_what_another_has_measured_and_what_is_trained(place, in_process, capfd):
-    """The time left is for what is left to do, and a cell that is done counts when that is told."""
-    place.result("full-0").unlink()  # its run is finished
-    content = json.loads(place.result("ordered-40-0").read_text())
-    place.result("ordered-40-0").write_text(json.dumps(content | {"seconds": 7000.0, "measuring_seconds": 260.0}))
-    assert place.sweep() == 0
-    lines = capfd.readouterr().err.splitlines()
-    assert re.match(r"\[2 of 3 done, about 2 min \d+ s left\] full-0: begun, trained already", lines[0])
-    assert lines[-2].startswith("[3 of 3 done] full-0: done after ")
-
-
-def test_the_list_has_a_summary(place, idle, capfd):
-    assert place.sweep("--list") == 0
-    assert capfd.readouterr().out.endswith("\n3 of 3 done\n")
-    shutil.rmtree(place.run("full-0"))
-    place.result("full-0").unlink()
-    for cell in ("ordered-40-0", "standard-40-0"):
-        content = json.loads(place.result(cell).read_text())
-        place.result(cell).write_text(json.dumps(content | {"seconds": 7000.0, "measuring_seconds": 260.0}))
-    assert place.sweep("--list") == 0
-    assert capfd.readouterr().out.endswith("\n2 of 3 done, about 2 h 1 min left (one job)\n")
-    assert place.sweep("--list", "--jobs", "2", "--format", "json") == 0
-    said = json.loads(capfd.readouterr().out)
-    summary = [said[key] for key in ("num_done", "num_cells", "jobs", "seconds_left")]
-    assert summary == [2, 3, 2, 7260.0]
-
-
-def test_a_result_of_an_earlier_version_has_no_time_of_measuring_and_is_done(place, idle):
-    content = json.loads(place.result("full-0").read_text())
-    assert content.pop("measuring_seconds") >= 0
-    place.result("full-0").write_text(json.dumps(content))
-    assert place.sweep() == 0
-
-
-class Patient(InProcess):
-    """However fast the machine is, training is not over before the sweep is stopped."""
-
-    def _hear(self, job, line):
-        super()._hear(job, line)
-        for _ in range(6_000):
-            if self.stopped:
-                break
-            time.sleep(0.01)
-
-
-def test_the_time_is_up(place, in_process, capfd, monkeypatch):
-    place.result("full-0").unlink()
-    assert place.sweep("--time-limit", "0") == 2
-    message = "rarename sweep: 2 of 3 cells are done; the time is up, the same command goes on\n"
-    assert capfd.readouterr().err == message
-    assert not place.result("full-0").exists()
-    shutil.rmtree(place.run("full-0"))
-    with monkeypatch.context() as patch:
-        patch.setattr("rarename.sweep.sweep.Sweep", Patient)
-        assert place.sweep("--time-limit", "0.02") == 2
-    assert "full-0: stopped; the same command goes on" in capfd.readouterr().err
-    assert not place.result("full-0").exists()
-    assert place.sweep() == 0
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def take(run, *names):
-    """Files of the neighbouring run."""
-    for name in names:
-        shutil.copy(run.with_name("ordered-40-0") / name, run / name)
-
-
-def set_back(run, **position):
-    tensors, before = read_tensors(run / "state.safetensors")
-    after = {f"position.{key}": str(value) for key, value in position.items()}
-    write_tensors(run / "state.safetensors", tensors, before | after)
-
-
-def garble(path, number, text):
-    lines = path.read_bytes().splitlines()
-    lines[number] = text
-    path.write_bytes(b"\n".join([*lines, b""]))
-
-
-NOT_TOLD = r"metrics\.jsonl does not tell what was measured while training"
-
-DAMAGES = {
-    "weights": (lambda run: cut(run / "weights.safetensors"), r"weights\.safetensors is damaged: "),
-    "no weights": (lambda run: (run / "weights.safetensors").unlink(), r"weights\.safetensors is missing"),
-    "state": (lambda run: cut(run / "state.safetensors"), r"state\.safetensors is damaged: "),
-    "other state": (
-        lambda run: shutil.copy(run / "weights.safetensors", run / "state.safetensors"),
-        r"state\.safetensors does not say how far training is",
-    ),
-    "setting": (lambda run: cut(run / "experiment.toml"), r"experiment\.toml "),
-    "no setting": (lambda run: (run / "experiment.toml").unlink(), r"it has no experiment\.toml"),
-    "encoding": (lambda run: cut(run / "encoding.json"), r"encoding\.json is not an encoding"),
-    "empty encoding": (lambda run: (run / "encoding.json").write_text("{}"), r"encoding\.json is not an encoding"),
-    "no encoding": (lambda run: (run / "encoding.json").unlink(), r"encoding\.json is missing"),
-    "other encoding": (
-        lambda run: take(run, "encoding.json"),
-        r"encoding\.json is of another run: strategy \('ordered', not 'full'\), vocabulary_size \(40, not 0\)",
-    ),
-    "other model": (
-        lambda run: take(run, "weights.safetensors", "state.safetensors"),
-        r"state\.safetensors and .*encoding\.json are of different models",
-    ),
-    "no metrics": (lambda run: (run / "metrics.jsonl").unlink(), NOT_TOLD),
-    "no line of metrics": (lambda run: garble(run / "metrics.jsonl", 0, b"{}"), NOT_TOLD),
-    "metrics": (lambda run: garble(run / "metrics.jsonl", 0, b"\xff{"), NOT_TOLD),
-    "metrics without scores": (
-        lambda run: garble(run / "metrics.jsonl", 0, b'{"examples": 1, "total_examples": 1, "seconds": 1, "loss": 1}'),
-        NOT_TOLD,
-    ),
-    "later metrics": (
-        lambda run: garble(run / "metrics.jsonl", 1, b'{"exam'),
-        r"metrics\.jsonl ends at \d+ of \d+ examples",
-    ),
-    "metrics of a run that is not over": (
-        lambda run: (set_back(run, examples=300, next_validation=600), garble(run / "metrics.jsonl", 1, b'{"exam')),
-        r"metrics\.jsonl ends at 2\d\d of 300 examples",
-    ),
-    "metrics that are a folder": (
-        lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
-        r"metrics\.jsonl",
-    ),
-    "a file in its place": (lambda run: (shutil.rmtree(run), run.write_text("")), "Not a directory"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_is_found(place, capfd, damage):
-    change, message = DAMAGES[damage]
-    place.result("full-0").unlink()
-    change(place.run("full-0"))
-    assert place.sweep("--list", "--only", "full-0") == 0
-    assert re.match(rf"full-0  damaged: .*{message}", capfd.readouterr().out)
-
-
-@pytest.mark.parametrize("damage", ["weights", "state", "other encoding", "no metrics"])
-def test_a_damaged_run_is_made_again(finished, place, in_process, capfd, damage):
-    change, message = DAMAGES[damage]
-    place.result("full-0").unlink()
-    change(place.run("full-0"))
-    assert place.sweep() == 0
-    words = rf"full-0: its run is damaged, and is made again: .*{message}.*\(now full-0\.damaged-1\)"
-    assert re.search(words, capfd.readouterr().err)
-    assert place.run("full-0.damaged-1").is_dir()
+def test_a_result_that_is_damaged_or_differs_is_moved_aside_and_made_again(place, finished, damage, state, reason):
+    path = place.result_path("full-0")
+    damage(path)
+    sweep = place.sweep()
+    status = sweep.statuses(sweep.select(["full-0"]))["full-0"]
+    assert status.state == state and reason in status.reason
+    statuses, submitted = place.run()
+    assert (statuses["full-0"].state, submitted) == ("done", ["full-0"])
+    assert path.with_name(f"full-0.json.{state}-1").exists()
     assert place.content("full-0") == finished.content("full-0")
 
 
-def test_a_run_that_was_stopped_before_its_first_look_is_not_damaged(place):
-    run, wanted = place.run("full-0"), place.wanted("full-0")
-    set_back(run, best=-1.0, examples=100, stale=0, next_validation=200)
-    (run / "metrics.jsonl").unlink()
-    assert (look_at_run(run, wanted).state, look_at_run(run, wanted).examples) == ("begun", 100)
-    (run / "weights.safetensors").unlink()
-    assert look_at_run(run, wanted).state == "begun"
-    (run / "state.safetensors").unlink()
-    (run / "encoding.json").unlink()
-    assert look_at_run(run, wanted).state == "begun"
+# --- stopping, failing, sharing -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [b"{}", b"[]", b'{"examples": "many"}', b'{"examples": 1, "\xff": 1', b"\xff\xfe"])
-def test_training_goes_on_whatever_stands_in_the_metrics(place, text):
-    run, wanted = place.run("full-0"), place.wanted("full-0")
-    garble(run / "metrics.jsonl", 1, text)
-    kept = (run / "metrics.jsonl").read_bytes().splitlines()[0]
-    assert train(wanted, run, resume=True)
-    assert (run / "metrics.jsonl").read_bytes() == kept + b"\n"
-
-
-@pytest.mark.parametrize("content", ['{"format": "rarename-result"', "[]"])
-def test_a_damaged_result_is_found_and_made_again(finished, place, in_process, capfd, content):
-    place.result("full-0").write_text(content)
-    assert place.sweep() == 0
-    assert "full-0: its result is damaged, and is made again: it cannot be read: " in capfd.readouterr().err
-    assert place.content("full-0") == finished.content("full-0")
-    assert place.result("full-0").with_name("full-0.json.damaged-1").read_text() == content
-    assert len(read_results(place.folder / "results")[0]) == 3
-
-
-def test_a_result_of_other_settings_is_never_kept(place, in_process, capfd):
-    (place.folder / "tiny.toml").write_text(MISUSE.replace("epochs = 0.4", "epochs = 0.1"))
-    assert place.sweep("--list", "--only", "full-0") == 0
-    assert capfd.readouterr().out.startswith("full-0  stale: training.epochs (0.4, not 0.1)\n0 of 1 done")
-    assert place.sweep("--only", "full-0") == 0
-    said = capfd.readouterr().err
-    unlike = "training.epochs (0.4, not 0.1)"
-    assert f"full-0: its result is stale, and is made again: {unlike} (now full-0.json.stale-1)\n" in said
-    assert f"full-0: its run is of other settings, and is made again: {unlike} (now full-0.damaged-1)\n" in said
-    assert place.content("full-0")["settings"]["training.epochs"] == 0.1
-
-
-def test_a_result_of_another_recipe_or_corpus_is_stale(place, capfd):
-    for cell, old, new in (("full-0", '"recipe": 1', '"recipe": 0'), ("ordered-40-0", '"digest": "', '"digest": "x')):
-        path = place.result(cell)
-        path.write_text(path.read_text().replace(old, new))
-    assert place.sweep("--list") == 0
-    lines = capfd.readouterr().out.splitlines()
-    assert lines[0].startswith("ordered-40-0   stale: corpus digest (x")
-    assert lines[2] == "full-0         stale: recipe (0, not 1)"
-
-
-def test_the_corpus_may_lie_elsewhere(finished, place, in_process, tmp_path, capfd):
-    shutil.copytree(place.corpus, tmp_path / "elsewhere" / "ten")
-    place.result("full-0").unlink()
-    assert place.sweep("--corpus", str(tmp_path / "elsewhere" / "ten")) == 0
-    assert "full-0: begun, trained already\n" in capfd.readouterr().err
+def test_a_stopped_sweep_resumes_and_ends_the_same(place, finished, monkeypatch):
+    place.result_path("full-0").unlink()
+    shutil.rmtree(place.run_folder("full-0"))
+    calls = iter(range(10_000))
+    monkeypatch.setattr(trials, "_stop_signal", lambda _: lambda: next(calls) > 6)
+    assert place.run()[0]["full-0"].state == "stopped"
+    monkeypatch.undo()
+    assert (place.run_folder("full-0") / "trainer_state.safetensors").exists()
+    assert place.run()[0]["full-0"] == TrialStatus("done", "", read_result(place.result_path("full-0")))
     assert place.content("full-0") == finished.content("full-0")
 
 
-def test_a_cell_that_fails_again_does_not_stop_the_others(place, monkeypatch, capfd):
-    class Failing(InProcess):
-        def _command(self, job, lock, words, more=()):
-            if job.name == "ordered-40-0":
-                raise RunError("the sky fell")
-            return super()._command(job, lock, words, more)
-
-    monkeypatch.setattr("rarename.sweep.sweep.Sweep", Failing)
-    for cell in ("ordered-40-0", "full-0"):
-        place.result(cell).unlink()
-    assert place.sweep() == 2
-    out, err = capfd.readouterr()
-    assert "ordered-40-0: failed, and is tried once more: the sky fell\n" in err
-    assert "ordered-40-0: failed: the sky fell\n" in err
-    assert err.endswith("rarename sweep: 2 of 3 cells are done, 1 failed\n")
-    assert "ordered-40-0  failed: the sky fell\n" in out
-    assert place.result("full-0").exists()
+def test_an_evaluation_is_stopped_too(place, monkeypatch):
+    place.result_path("full-0").unlink()
+    calls = iter(range(10_000))
+    monkeypatch.setattr(trials, "_stop_signal", lambda _: lambda: next(calls) > 0)  # a finished run asks no more
+    assert place.run()[0]["full-0"] == TrialStatus("stopped")
+    assert not place.result_path("full-0").exists()
 
 
-def test_two_sweeps_do_not_meet(place, in_process, capfd):
-    """Another sweep holds a cell: ours does the other one, waits, and takes over what is left."""
-    for cell in ("ordered-40-0", "full-0"):
-        place.result(cell).unlink()
-    with (place.folder / "runs" / "tiny" / ".ordered-40-0.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        ours = Sweep(
-            read(place.folder / "tiny.toml"),
-            corpus=str(place.corpus),
-            runs=place.folder / "runs",
-            results=place.folder / "results",
+@pytest.mark.parametrize("options", [{"time_limit": 0.0}, {"should_stop": lambda: True}])
+def test_nothing_begins_when_the_sweep_is_to_stop(place, options):
+    place.result_path("full-0").unlink()
+    statuses, submitted = place.run(**options)
+    assert (submitted, statuses["full-0"], statuses["ordered-40-0"].state) == ([], TrialStatus("stopped"), "done")
+    assert not list((place.folder / "runs").glob(".stop*"))
+
+
+def test_workers_stop_when_the_stop_file_appears(place):
+    place.result_path("full-0").unlink()
+    job = place.job("full-0")
+    job.stop_file.touch()
+    assert run_trial(job) == TrialStatus("stopped")
+
+
+def test_progress_is_shown_once_for_each_record(place, monkeypatch):
+    place.result_path("full-0").unlink()
+    monkeypatch.setattr(sweeps, "run_trial", lambda job: time.sleep(1.2) or TrialStatus("done"))
+    sweep, shown = place.sweep(), []
+    with ThreadPoolExecutor(1) as executor:
+        sweep.run(
+            sweep.jobs, executor=executor, on_progress=lambda name, record: shown.append((name, record["examples"]))
         )
-        ours.__class__ = InProcess
-        outcomes = {}
-        thread = threading.Thread(target=lambda: outcomes.update(ours.run(ours.chosen([]))))
-        thread.start()
-        wait_for(place.result("full-0").exists)
-        assert not place.result("ordered-40-0").exists()
-        assert thread.is_alive()
-    thread.join()
-    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    assert shown == [("full-0", read_result(place.result_path("ordered-40-0")).examples)]
 
 
-def test_a_run_of_another_experiment_is_used_but_never_moved(place, in_process, capfd):
-    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
-    (place.folder / "other.toml").write_text(shared)
-    place.result("full-0").unlink()
-    assert place.sweep("--only", "full-0", name="other") == 0
-    assert "full-0: begun, trained already\n" in capfd.readouterr().err
-    assert json.loads(place.result("full-0", "other").read_text())["experiment"] == "other"
-    assert "--run runs/tiny/full-0 " in place.result("full-0", "other").read_text()
-    (place.folder / "other.toml").write_text(shared.replace("epochs = 0.4", "epochs = 0.1"))
-    assert place.sweep("--only", "full-0", name="other") == 2
-    assert "a run of tiny, has other settings: training.epochs (0.4, not 0.1); let the" in capfd.readouterr().err
-    assert place.run("full-0").exists()
+def test_workers_stop_after_an_error_of_the_sweep(place, monkeypatch):
+    """Such as the KeyboardInterrupt of a second Ctrl-C."""
+    (place.folder / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 4000"))
+    monkeypatch.setattr(sweeps, "_process_pool", ThreadPoolExecutor)
+
+    def interrupt(name, record):
+        raise KeyboardInterrupt
+
+    sweep = place.sweep()
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(sweep.jobs[:1], on_progress=interrupt)
+    assert (sweep.jobs[0].run_folder / "trainer_state.safetensors").exists()
+    assert not sweep.stop_file.exists()
 
 
-def test_a_result_of_another_experiment_is_taken_over_if_it_is_of_the_same_model(place, idle, capfd):
-    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
-    (place.folder / "other.toml").write_text(shared)
-    shutil.rmtree(place.run("full-0"))
-    assert place.sweep("--list", "--only", "full-0", name="other") == 0
-    assert re.match(r"full-0  measured, joint \d+\.\d\n0 of 1 done\n", capfd.readouterr().out)
-    old = place.result("full-0", "other")
-    old.parent.mkdir(parents=True)
-    old.write_text("{}")
-    assert place.sweep("--only", "full-0", name="other") == 0
-    assert (
-        "full-0: takes the result of tiny, which has the same settings (the old one is now full-0.json.stale-1)\n"
-        in capfd.readouterr().err
+def test_a_failing_trial_is_tried_twice_and_the_others_continue(place, capfd, monkeypatch):
+    (place.folder / "tiny.toml").write_text(
+        MISUSE.replace("vocabulary_size = 40", "vocabulary_size = [40, 10_000_000]")
     )
-    theirs, ours = (json.loads(place.result("full-0", name).read_text()) for name in ("tiny", "other"))
-    assert ours == theirs | {"experiment": "other"}
-    assert old.with_name("full-0.json.stale-1").read_text() == "{}"
+    statuses, submitted = place.run()
+    names = ["ordered-10000000-0", "standard-10000000-0"]
+    assert submitted == 2 * names
+    assert {status.state for name, status in statuses.items() if name not in names} == {"done"}
+    assert statuses[names[0]].state == "failed"
+    assert "encoding.vocabulary_size is 10000000, but the training split" in statuses[names[0]].reason
+    assert not list((place.folder / "runs").glob("misuse-ordered-10000000*"))
 
 
-@pytest.mark.parametrize("change", ["settings", "corpus"])
-def test_a_result_of_another_experiment_is_not_taken_over_if_anything_differs(place, idle, capfd, change):
-    shared = MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]')
-    (place.folder / "other.toml").write_text(shared)
-    theirs = json.loads(place.result("full-0").read_text())
-    if change == "settings":
-        theirs["settings"]["training.epochs"] = 0.1
-    else:
-        theirs["corpus"]["digest"] = "0" * 64
-    place.result("full-0").write_text(json.dumps(theirs))
-    assert place.sweep("--list", "--only", "full-0", name="other") == 0
-    assert capfd.readouterr().out.startswith("full-0  run finished\n")
+def test_a_killed_worker_breaks_neither_the_sweep_nor_its_trial(place, monkeypatch):
+    place.result_path("full-0").unlink()
+    pools = []
+
+    class Fragile(InThisThread):
+        def submit(self, function, job):
+            pools.append(self)
+            if len(pools) > 1:
+                return super().submit(function, job)
+            future = Future()
+            future.set_exception(BrokenProcessPool("terminated abruptly"))
+            return future
+
+    monkeypatch.setattr(sweeps, "_process_pool", lambda _: Fragile())
+    sweep, told = place.sweep(), []
+    statuses = sweep.run(sweep.jobs, on_status=lambda name, status: told.append(status))
+    assert statuses["full-0"].state == "done"
+    assert told[0] == TrialStatus("failed", "its process was killed: terminated abruptly")
+    assert len(set(pools)) == 2
 
 
-@pytest.mark.parametrize("damage", ["weights", "no encoding", "metrics"])
-def test_a_damaged_run_of_another_experiment_is_left_where_it_is(place, idle, capfd, damage):
-    change, message = DAMAGES[damage]
-    (place.folder / "other.toml").write_text(MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]'))
-    change(place.run("full-0"))
-    place.result("full-0").unlink()
-    assert place.sweep("--only", "full-0", name="other") == 2
-    words = rf"full-0, a run of tiny, is damaged: .*{message}.*; sweep tiny, or move that folder away\n"
-    assert re.search(words, capfd.readouterr().err)
-    assert [path.name for path in place.run("full-0").parent.glob("full-0*") if path.is_dir()] == ["full-0"]
+def test_a_trial_that_another_sweep_works_on_is_left_to_it(place, finished, never_trained):
+    place.result_path("full-0").unlink()
+    folder, told = place.run_folder("full-0"), []
+
+    def on_status(name, status):
+        told.append((name, status.state))
+        if status.state == "busy":
+            shutil.copy(finished.result_path("full-0"), place.result_path("full-0"))  # the other one is done
+            stack.release()
+
+    stack = threading.Lock()
+    stack.acquire()
+
+    def other_sweep():
+        with locked(folder.with_name(f".{folder.name}.lock"), ""):
+            is_locked.set()
+            stack.acquire()
+
+    is_locked = threading.Event()
+    thread = threading.Thread(target=other_sweep)
+    thread.start()
+    is_locked.wait()
+    statuses, _ = place.run(on_status=on_status)
+    thread.join()
+    assert told == [("full-0", "busy"), ("full-0", "done")]
+    assert statuses["full-0"].state == "done"
 
 
-EARLIER = {
-    "a setting less": ("parts = 0\n", "", "encoding.parts (none, not 0)"),
-    "a setting more": ("parts = 0\n", "parts = 0\nshoes = 2\n", "encoding.shoes (2, not none)"),
-    "another version": ("version = 1\n", "version = 0\n", "experiment.toml is of version 0"),
-}
+def test_two_sweeps_share_a_folder_and_train_each_trial_once(tmp_path, finished, monkeypatch):
+    place, trained = Place(tmp_path, finished.corpus), []
+    (tmp_path / "tiny.toml").write_text(MISUSE)
+
+    def counted(config, folder, **options):
+        trained.append(folder.name)
+        return train(config, folder, **options)
+
+    monkeypatch.setattr("rarename.runs.run.train", counted)
+    with ThreadPoolExecutor(2) as threads:
+        sweeps_at_once = [place.sweep(), place.sweep()]
+        futures = [threads.submit(each.run, each.jobs, executor=InThisThread()) for each in sweeps_at_once]
+    for future in futures:
+        assert {status.state for status in future.result().values()} == {"done"}
+    assert sorted(trained) == sorted(job.run_folder.name for job in place.sweep().jobs)
+    assert all(place.content(name) == finished.content(name) for name in NAMES)
 
 
-@pytest.mark.parametrize("change", EARLIER)
-def test_a_run_of_another_version_is_unlike_and_not_damaged(place, in_process, capfd, change):
-    old, new, message = EARLIER[change]
-    path = place.run("full-0") / "experiment.toml"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new, 1))
-    place.result("full-0").unlink()
-    (place.folder / "other.toml").write_text(MISUSE.replace("[settings]", 'runs = "tiny"\n[settings]'))
-    assert place.sweep("--only", "full-0", name="other") == 2
-    said = capfd.readouterr().err
-    assert "a run of tiny, has other settings: " in said
-    assert message in said
-    assert place.run("full-0").exists()
-    assert place.sweep("--list", "--only", "full-0") == 0
-    assert re.match(rf"full-0  stale: .*{re.escape(message)}", capfd.readouterr().out)
-    assert place.sweep("--only", "full-0") == 0
-    assert "its run is of other settings, and is made again: " in capfd.readouterr().err
+def wait_for(condition) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("waited for a minute")
 
 
-def test_completion_with_a_pointer_and_its_embeddings(corpus_folder, tmp_path, in_process, capfd):
-    pytest.importorskip("sklearn")
-    place = Place(tmp_path, corpus_folder)
+@pytest.mark.slow
+def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path, finished):
+    """Real processes: Ctrl-C of a terminal reaches all of them; a killed sweep leaves no worker."""
+    place = Place(tmp_path, finished.corpus)
+    (tmp_path / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 400"))
+    job = place.job("full-0")
+    command = [sys.executable, "-m", "rarename", *place.words("--filter", "full-0")]
+    progress, lock = job.run_folder / "progress.json", job.run_folder.with_name(f".{job.run_folder.name}.lock")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as sweep:
+        wait_for(progress.exists)
+        os.killpg(sweep.pid, signal.SIGINT)
+        errors = sweep.communicate()[1]
+    assert sweep.returncode == 130, errors
+    assert errors.endswith("; the same command continues\n")
+    assert "process was killed" not in errors
+    examples = json.loads(progress.read_text())["examples"]
+    assert (job.run_folder / "trainer_state.safetensors").exists()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as sweep:
+        wait_for(lambda: json.loads(progress.read_text())["examples"] > examples)
+        sweep.kill()
+
+    def is_free() -> bool:
+        try:
+            with locked(lock, ""):
+                return True
+        except UsageError:
+            return False
+
+    assert not is_free()
+    wait_for(is_free)
+
+
+def test_a_sweep_runs_on_dask(place, finished):
+    distributed = pytest.importorskip("dask.distributed")
+    place.result_path("full-0").unlink()
+    sweep = place.sweep()
+    cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        statuses = sweep.run(sweep.jobs, executor=client.get_executor())
+    assert statuses["full-0"].state == "done"
+    assert place.content("full-0") == finished.content("full-0")
+
+
+def test_embeddings_need_a_package_before_anything_is_trained(tmp_path, corpus_folder, monkeypatch):
     (tmp_path / "tiny.toml").write_text(COMPLETION)
-    assert place.sweep() == 0
-    (result,), left_out = read_results(tmp_path / "results")
-    assert not left_out
-    assert (result.cell, result.task, result.pointer) == ("standard-pointer-40-0", "completion", True)
-    assert "--pointer" in result.commands[0]
-    assert result.scores["num_values"] > 100
-    points = result.embeddings["points"]
-    assert [point[2] for point in points] == ["vocabulary"] * 40 + ["placeholder"] * 50
-    assert points[40][3] == "VAR1"
-    assert all(round(x, 3) == x and round(y, 3) == y for x, y, _, _ in points)
-    cosine = result.embeddings["cosine"]
-    assert sorted(cosine) == ["between", "within_placeholders", "within_vocabulary"]
-    # Weights that were drawn at random and hardly trained point nowhere.
-    assert all(-1 <= value <= 1 for value in cosine.values())
-    assert embeddings.look_at_embeddings(place.run(result.cell)) == result.embeddings
-    content = json.loads(place.result(result.cell).read_text())
-    del content["embeddings"]
-    place.result(result.cell).write_text(json.dumps(content))
-    assert place.sweep("--list") == 0
-    assert "standard-pointer-40-0  stale: embeddings (none)\n" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("text", [MISUSE, COMPLETION.replace("[embeddings]", "")], ids=["misuse", "completion"])
-def test_standard_may_keep_no_name(corpus_folder, tmp_path, in_process, text):
-    place = Place(tmp_path, corpus_folder)
-    (tmp_path / "tiny.toml").write_text(text.replace("vocabulary_size = 40", "vocabulary_size = 0"))
-    assert place.sweep("--only", "standard-*") == 0
-    (result,), left_out = read_results(tmp_path / "results")
-    assert not left_out
-    assert (result.strategy, result.size) == ("standard", 0)
-
-
-def test_groups_that_lie_apart_are_told_from_groups_drawn_at_random():
-    generator = np.random.default_rng(1)
-    shared, one, other = 3 + generator.normal(size=(3, 16))
-    noise = generator.normal(size=(2, 60, 16))
-    apart = embeddings.p_of_gap(shared + one + noise[0], shared + other + noise[1], shuffles=99)
-    alike = embeddings.p_of_gap(shared + noise[0], shared + noise[1], shuffles=99)
-    assert apart == 0.01
-    assert alike > 0.05
-
-
-def test_few_embeddings_have_places_too():
-    assert embeddings.in_two_dimensions(np.eye(2)).tolist() == [[0, 0], [0, 0]]
-    assert np.isfinite(embeddings.in_two_dimensions(np.eye(4))).all()
-
-
-def test_embeddings_need_a_package(corpus_folder, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("rarename.runs.embeddings.find_spec", lambda name: None)
-    place = Place(tmp_path, corpus_folder)
-    (tmp_path / "tiny.toml").write_text(COMPLETION)
-    assert place.sweep() == 2
-    message = "rarename sweep: embeddings need the package scikit-learn; install it with rarename[report]\n"
+    with pytest.raises(UsageError, match="embeddings need scikit-learn; install it with"):
+        Place(tmp_path, corpus_folder).sweep()
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_this_thread(monkeypatch):
+    monkeypatch.setattr(sweeps, "_process_pool", lambda _: InThisThread())
+
+
+def test_the_command_prints_a_line_for_each_trial(place, in_this_thread, capfd):
+    place.result_path("full-0").unlink()
+    assert main(place.words()) == 0
+    out, err = capfd.readouterr()
+    assert re.fullmatch(
+        r"ordered-40-0   done, joint \d+\.\d\nstandard-40-0  done, joint .*\nfull-0         done, joint .*\n", out
+    )
+    assert re.search(r"full-0: done, joint \d+\.\d \[3 of 3 trials done\]\n", err)
+    assert err.endswith("rarename sweep: 3 of 3 trials done\n")
+
+
+def test_the_command_says_what_failed(place, in_this_thread, capfd):
+    (place.folder / "tiny.toml").write_text(MISUSE.replace("vocabulary_size = 40", "vocabulary_size = 10_000_000"))
+    assert main(place.words("--filter", "o*")) == 2
+    out, err = capfd.readouterr()
+    assert out.startswith("ordered-10000000-0  failed: encoding.vocabulary_size is 10000000, but the training split")
+    assert err.endswith("rarename sweep: 0 of 1 trials done; the same command continues\n")
+
+
+def test_the_list_says_how_far_each_trial_is(place, never_trained, capfd):
+    place.result_path("standard-40-0").unlink()
+    progress = place.run_folder("standard-40-0") / "progress.json"
+    progress.write_text(json.dumps(json.loads(progress.read_text()) | {"examples": 400, "total_examples": 1000}))
+    edited(settings={"seed": 5})(place.result_path("full-0"))
+    assert main(place.words("--list")) == 0
+    out, err = capfd.readouterr()
+    lines = out.splitlines()
+    assert re.fullmatch(r"ordered-40-0   done, joint \d+\.\d", lines[0])
+    assert lines[1:3] == ["standard-40-0  started: 40 %", "full-0         stale: seed (5, not 0)"]
+    assert re.fullmatch(r"rarename sweep: 1 of 3 trials done, about \d+ s left\n", err)
+    assert main(place.words("--list", "--output-format", "json", "--filter", "f*", "--filter", "standard-40-0")) == 0
+    listed = json.loads(capfd.readouterr().out)
+    assert (listed["experiment"], listed["reproduces"]) == ("tiny", "nothing")
+    assert [(each["trial"], each["state"]) for each in listed["trials"]] == [
+        ("standard-40-0", "started"),
+        ("full-0", "stale"),
+    ]
+
+
+def test_an_unknown_filter_is_an_error(place, capfd):
+    assert main(place.words("--filter", "x*")) == 2
+    message = "rarename sweep: no trial of tiny matches 'x*'; choose among ordered-40-0, standard-40-0, full-0\n"
     assert capfd.readouterr().err == message
 
 
-# --- processes --------------------------------------------------------------------------------------------------
-
-
-def wait_for(is_so, seconds=120.0):
-    give_up = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
-
-
-def is_locked(path):
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-@pytest.mark.slow
-def test_interrupted_and_killed_it_ends_in_the_same_result(finished, tmp_path):
-    place = Place(tmp_path, finished.corpus)
-    (tmp_path / "tiny.toml").write_text(MISUSE)
-    words = [sys.executable, "-m", "rarename", *place.words("--only", "full-0")]
-    state = place.run("full-0") / "state.safetensors"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
-    with subprocess.Popen(words, **pipes) as process:
-        wait_for(state.exists)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
-    assert process.returncode == 130
-    assert "full-0: stopped; the same command goes on\n" in said
-    assert said.endswith("rarename sweep: 0 of 1 cells are done; interrupted, the same command goes on\n")
-
-    saved = state.stat().st_mtime_ns
-    with subprocess.Popen(words, **pipes) as process:
-        wait_for(lambda: state.stat().st_mtime_ns != saved)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-    # The training has ended as well: nobody holds the lock that it inherited.
-    wait_for(lambda: not is_locked(place.folder / "runs" / "tiny" / ".full-0.lock"), 60)
-
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "full-0: begun, goes on at " in done.stderr
-    assert place.content("full-0") == finished.content("full-0")
-    assert not list(place.run("full-0").glob(".*"))
-
-
-@pytest.mark.slow
-def test_a_command_that_fails_is_quoted(finished, tmp_path, capfd, monkeypatch):
-    place = Place(tmp_path, finished.corpus)
-    (tmp_path / "tiny.toml").write_text(MISUSE.replace("vocabulary_size = 40", "vocabulary_size = 10000000"))
-    monkeypatch.setattr("rarename.sweep.sweep.ATTEMPTS", 1)
-    assert place.sweep("--only", "ordered-*") == 2
-    said = capfd.readouterr().err
-    assert (
-        "failed: `rarename train` ended with exit code 2; rarename train: encoding.vocabulary_size is 10000000" in said
-    )
+def test_the_time_left_is_estimated_from_what_is_done_and_what_runs(place):
+    jobs = place.sweep().jobs
+    statuses = place.sweep().statuses(jobs)
+    assert seconds_left(statuses, jobs, 1) == 0
+    done = dataclasses.replace(statuses["full-0"].result, seconds=100.0, eval_seconds=10.0)
+    statuses = {name: TrialStatus("missing") for name in NAMES}
+    for job in jobs:
+        shutil.rmtree(job.run_folder)
+    assert seconds_left(statuses, jobs, 1) is None
+    statuses["full-0"] = TrialStatus("done", "", done)
+    assert seconds_left(statuses, jobs, 1) == 2 * (100 + 10)
+    assert seconds_left(statuses, jobs, 2) == seconds_left(statuses, jobs, 9) == 100 + 10
+    jobs[0].run_folder.mkdir()
+    record = {"examples": 400, "total_examples": 1000, "seconds": 20.0, "seconds_left": 30.0}
+    (jobs[0].run_folder / "progress.json").write_text(json.dumps(record))
+    assert seconds_left(statuses, jobs, 1) == (30 + 10) + ((100 + 50) / 2 + 10)

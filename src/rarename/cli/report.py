@@ -1,36 +1,42 @@
-"""`rarename report`: tables and figures from the results of many runs."""
+"""`rarename report`: tables, figures and verdicts on the claims of the paper, from result files."""
 
 import argparse
-import json
 from pathlib import Path
 
 from rarename.cli.common import write
 
-EXAMPLE = """  rarename report results/ --out report
-  rarename report results/ --out docs --format json"""
+EXAMPLE = "  rarename report results --output-dir docs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "results", type=Path, metavar="RESULTS", help="a folder of result files, EXPERIMENT/CELL.json (docs/report.md)"
+        "results", type=Path, metavar="RESULTS", help="the folder that `rarename sweep` writes results to"
     )
     parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="where to write results.md with figures/, results.html and results.json",
+        "--output-dir", type=Path, required=True, metavar="DIR", help="for results.md, results.json and figures/"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the summary on standard output")
+    parser.add_argument(
+        "--readme",
+        type=Path,
+        metavar="FILE",
+        help="also update the tables between <!-- results:… --> marks in this page",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rarename.report.report import make_report, summary, summary_json, write_report
+    from rarename.io import write_text
+    from rarename.report.page import make_report, write_report
+    from rarename.report.tables import update_tables
 
     report = make_report(arguments.results)
-    paths = write_report(report, arguments.out)
-    if arguments.format == "json":
-        write(json.dumps(summary_json(report, paths), indent=1, ensure_ascii=False) + "\n")
-    else:
-        write(summary(report, paths))
+    write_report(report, arguments.output_dir)
+    if arguments.readme:
+        text = update_tables(arguments.readme.read_text(encoding="utf-8"), report.groups)
+        write_text(arguments.readme, text)
+    lines = [
+        f"{claim.title}: {', '.join(f'{each.outcome} ({each.group.title})' for each in verdicts) or 'not measured'}"
+        for claim, verdicts in report.claims
+    ]
+    lines += [f"not read: {each}" for each in report.unreadable]
+    write("\n".join([*lines, f"wrote {arguments.output_dir / 'results.md'}"]) + "\n")
     return 0

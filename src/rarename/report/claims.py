@@ -1,386 +1,202 @@
-"""What the paper claims, and what the results say of it: every number and every verdict is computed from them."""
+"""The claims of the paper: for each the pairs of cells that it compares, and the judge of their differences."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
-from rarename.report.document import p_text, percent, points, quoted_names
-from rarename.report.paper import cosines, paper_study
-from rarename.report.results import Result, number_at
-from rarename.report.statistics import holm
-from rarename.report.studies import LANGUAGES, OF_TYPES, Score, Series, Study
-from rarename.report.tables import Compared, compared
+from scipy import stats
 
-HOLDS, FAILS, PARTLY, OPEN, ABSENT = "holds", "does not hold", "holds in part", "undecided", "not measured"
+from rarename.report.groups import MRR_TYPES, Cell, Metric, ResultGroup
+from rarename.report.statistics import Difference, holm
+from rarename.sweep.result import number_at
+
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 LEVEL = 0.05
-"""A p below it, corrected for the sizes looked at, counts as shown."""
-
 MARGIN = 0.01
-"""Two scores are as good as the same within one point: two of the paper's own standard deviations."""
-
+"""Two scores count as equal within one point: twice the standard deviation that the paper gives."""
 LARGE = 50_000
-"""The paper compares its largest vocabulary of `standard` with this one; up to it, a larger one helped there too."""
+"""The vocabulary size that the paper compares with its largest one."""
+COSINES = ("within_vocabulary", "within_placeholders", "between")
+
+
+class PairComparison(NamedTuple):
+    """Two cells of a group: the mean of the first minus that of the second."""
+
+    first: Cell
+    second: Cell
+    mean: float
+    test: Difference | None
+    """None without scores by project, or if the seed variance is unknown."""
+    outcome: str = UNDECIDED
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What one study says of a claim."""
+class Verdict:
+    """What a group of results says about a claim."""
 
-    study: str
-    experiment: str
-    verdict: str
-    text: str
+    group: ResultGroup
+    outcome: str
+    comparisons: tuple[PairComparison, ...] = ()
+    cosines: dict[str, float] = field(default_factory=dict)
+    it_takes: str = ""
+    """What would decide an undecided claim."""
+
+
+Pairs = Callable[[Mapping[Cell, float]], list[tuple[Cell, Cell]]]
+"""Picks pairs among cells, given the validation score of each."""
+Judge = Callable[[Sequence[Difference]], list[tuple[str, float]]]
+"""For each difference the outcome, and how narrow the interval must be to decide it."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, with what was found; nothing, if no study has the cells for it."""
+    """A claim of the paper."""
 
-    name: str
-    """In a few words."""
-    text: str
-    findings: tuple[Finding, ...]
+    title: str
+    pairs: Pairs
+    judge: Judge
+    tasks: tuple[str, ...] = ("misuse", "completion")
+    metric: Metric | None = None
+    """That of the task by default."""
+    paper_table: str = "scores"
+    """The field of `PaperGroup` with the numbers of the paper."""
+
+    def verdict(self, group: ResultGroup) -> Verdict | None:
+        """None if the group lacks the cells. One pair may refute a claim; all must show it."""
+        pairs = self.pairs(group.validation) if group.task in self.tasks else []
+        if not pairs:
+            return None
+        compared = tuple(compare_cells(group, *pair, self.metric or group.metric) for pair in pairs)
+        tests = [each.test for each in compared if each.test]
+        if len(tests) < len(compared):
+            return Verdict(group, UNDECIDED, compared, it_takes="scores by project, and a trial with two seeds")
+        judged = self.judge(tests)
+        compared = tuple(each._replace(outcome=outcome) for each, (outcome, _) in zip(compared, judged, strict=True))
+        outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in dict(judged))
+        widths = [(test, width) for test, (each, width) in zip(tests, judged, strict=True) if each == UNDECIDED]
+        return Verdict(group, outcome, compared, it_takes=_it_takes(widths, len(tests)) if outcome == UNDECIDED else "")
 
 
-def claims(studies: Sequence[Study], embeddings: Sequence[Result]) -> list[Claim]:
-    """All claims, in the order of the paper."""
+def compare_cells(group: ResultGroup, first: Cell, second: Cell, metric: Metric) -> PairComparison:
+    """Compare two cells, by a test if the results allow one."""
+    test = group.compare(first, second, metric)
+    means = [score.mean if (score := group.score(cell, metric.key)) else 0.0 for cell in (first, second)]
+    return PairComparison(first, second, test.mean if test else means[0] - means[1], test)
+
+
+def better(tests: Sequence[Difference]) -> list[tuple[str, float]]:
+    """Is the first better? The p values are corrected for the number of pairs."""
+    corrected = holm([test.p for test in tests])
     return [
-        Claim(
-            "anonymization against standard",
-            "Anonymization of rare names is substantially better than `standard`, at every vocabulary size."
-            + _paper_gain("ordered", "standard"),
-            _each(studies, _beats_standard),
-        ),
-        Claim(
-            "ordered against randomized",
-            "`ordered` is slightly better than `randomized`, or as good." + _paper_gain("ordered", "randomized"),
-            _each(studies, _slightly_better),
-        ),
-        Claim(
-            "numbering by frequency",
-            "Numbering by frequency is as good as `ordered`.",
-            _each(studies, lambda study: _pair(study, "by_frequency", "ordered", _same)),
-        ),
-        Claim(
-            "full anonymization",
-            "Anonymizing all names is worse than anonymizing the rare ones." + _paper_full(),
-            _each(studies, _full_is_worse),
-        ),
-        Claim(
-            "a larger vocabulary for standard",
-            "For `standard` the largest vocabulary is worse than one of 50,000 names." + _paper_largest(),
-            _each(studies, _larger_vocabulary),
-        ),
-        Claim(
-            "anonymization against a pointer",
-            "Anonymization is better than a pointer for almost all vocabulary sizes."
-            + _paper_gain("ordered", "standard + pointer"),
-            _each(studies, lambda study: _pair(study, "ordered", "standard + pointer", _better)),
-        ),
-        Claim(
-            "pointer and anonymization together",
-            "A pointer and anonymization together are no better than the better of the two.", _each(studies, _combined)
-        ),
-        Claim(
-            "more placeholders than needed",
-            "More placeholders than needed make no difference in variable misuse and cost a little in completion."
-            + _paper_placeholders(),
-            _each(studies, _placeholders),
-        ),
-        Claim("types of nodes",
-            "Types of nodes are predicted better with anonymization, too.", _each(studies, _types, OF_TYPES)),
-        Claim(
-            "where placeholders lie",
-            "Placeholders lie apart from the names of the vocabulary in the space of embeddings."
-            + _paper_embeddings(),
-            tuple(finding for result in embeddings if (finding := _apart(result))),
-        ),
-    ]  # fmt: skip
+        (UNDECIDED if p >= LEVEL else HOLDS if test.mean > 0 else FAILS, abs(test.mean))
+        for test, p in zip(tests, corrected, strict=True)
+    ]
 
 
-def _each(
-    studies: Sequence[Study], look: Callable[[Study], Finding | None], score: Score | None = None
-) -> tuple[Finding, ...]:
-    return tuple(_weighed(finding, study, score) for study in studies if (finding := look(study)) is not None)
+def within(low: float, high: float, tests: Sequence[Difference]) -> list[tuple[str, float]]:
+    """Does the interval lie between two bounds? That no difference was seen is not enough.
+
+    All intervals must lie within, which needs no correction; one alone may refute the claim, which does.
+    """
+    judged = []
+    for test in tests:
+        (lowest, highest), (lower, higher) = test.interval(LEVEL), test.interval(LEVEL / len(tests))
+        outcome = HOLDS if low < lowest and highest < high else FAILS if higher < low or lower > high else UNDECIDED
+        judged.append((outcome, min(abs(test.mean - low), abs(test.mean - high))))
+    return judged
 
 
-def _weighed(finding: Finding, study: Study, score: Score | None) -> Finding:
-    """With one seed a test compares two models, whatever made them different: their luck must be known from others."""
-    if finding.verdict == ABSENT or study.own_luck(score):
-        return finding
-    if lenders := study.lenders(score):
-        return replace(finding, text=f"{finding.text}. One training each; its luck is that of {quoted_names(lenders)}")
-    shown = "" if finding.verdict == OPEN else f"; of these models alone it {finding.verdict}"
-    return replace(finding, verdict=OPEN, text=f"{finding.text}. One training each, and its luck is not known{shown}")
+def _it_takes(undecided: Sequence[tuple[Difference, float]], num_tests: int) -> str:
+    """How many seeds would make the intervals narrow enough if the differences stayed the same."""
+    seeds = 2
+    for test, width in undecided:
+        room = (width / float(stats.norm.isf(LEVEL / 2 / num_tests))) ** 2 - test.project_error**2
+        if room <= 0:
+            return f"more than {test.num_projects} test projects"
+        seeds = max(seeds, math.ceil(2 * test.seed_std**2 / room))
+    return f"about {seeds} seeds"
 
 
-def _name(study: Study) -> str:
-    return f"{study.name} (`{study.experiment}`)"
+def same_size(*names: tuple[str, str], is_changed: bool = False) -> Pairs:
+    """Series of these names with the same vocabulary size, and with the same changed settings or none."""
+    return lambda cells: [
+        (first, second)
+        for first_name, second_name in names
+        for first in cells
+        for second in cells
+        if (first.series.name, second.series.name, first.size) == (first_name, second_name, second.size)
+        if first.series.changes == second.series.changes and bool(first.series.changes) == is_changed
+    ]
 
 
-def _at_sizes(study: Study, first: Series, second: Series, score: Score | None = None) -> list[Compared]:
-    """Cell by cell; what a larger study has of the very same models is told there."""
-    cells = [((first, size), (second, size)) for size in study.sizes]
-    found = [compared(study, *pair, score) for pair in cells if not study.is_repeated(*pair)]
-    return [each for each in found if each is not None]
+def some_and_all_anonymized(cells: Mapping[Cell, float]) -> list[tuple[Cell, Cell]]:
+    ordered = [cell for cell in cells if cell.series.label == "ordered"]
+    return [(first, second) for first in ordered for second in ordered if first.size > second.size == 0]
 
 
-def _told(found: Sequence[Compared]) -> str:
-    """The differences, size by size, with the p that verdicts are made by."""
-    parts = []
-    ps = _p_values(found)
-    all_sure = len(found) > 1 and all(each.test and p < 0.001 for each, p in zip(found, ps, strict=True))
-    for each, p in zip(found, ps, strict=True):
-        test = f" (p {p_text(p)})" if each.test and not all_sure else ""
-        parts.append(f"{points(each.difference)} {_at(each.first_size)}{test}")
-    untested = "" if all(each.test for each in found) else "; without scores by project there is no test"
-    return ", ".join(parts) + (" (p < 0.001 each)" if all_sure else untested)
+def large_and_largest(cells: Mapping[Cell, float]) -> list[tuple[Cell, Cell]]:
+    sizes = {cell.size: cell for cell in cells if cell.series.label == "standard"}
+    return [(sizes[LARGE], sizes[max(sizes)])] if LARGE in sizes and max(sizes) > LARGE else []
 
 
-def _at(size: int) -> str:
-    return f"at {size:,}" if size else "without a vocabulary"
+def both_and_better_of_two(cells: Mapping[Cell, float]) -> list[tuple[Cell, Cell]]:
+    """The better one is chosen on the validation split."""
+    alone: dict[Cell, list[Cell]] = {}
+    for both, one in same_size(("ordered + pointer", "ordered"), ("ordered + pointer", "standard + pointer"))(cells):
+        alone.setdefault(both, []).append(one)
+    return [(both, max(ones, key=cells.__getitem__)) for both, ones in alone.items() if len(ones) == 2]
 
 
-def _p_values(found: Sequence[Compared]) -> list[float]:
-    """Corrected for looking at several sizes; 1 where there is no test."""
-    corrected = iter(holm([each.test.p for each in found if each.test]))
-    return [next(corrected) if each.test else 1.0 for each in found]
+def most_and_usual_placeholders(cells: Mapping[Cell, float]) -> list[tuple[Cell, Cell]]:
+    most: dict[Cell, tuple[int, Cell]] = {}
+    for cell in cells:
+        key, _, number = ",".join(cell.series.changes).partition("=")
+        usual = cell._replace(series=cell.series._replace(changes=()))
+        if key == "num_placeholders" and number.isdecimal() and usual in cells:
+            most[usual] = max(most.get(usual, (0, cell)), (int(number), cell))
+    return [(cell, usual) for usual, (_, cell) in most.items()]
 
 
-def _better(found: Sequence[Compared]) -> str:
-    """Is the first better, at all of these?"""
-    shown = [each.difference > 0 for each, p in zip(found, _p_values(found), strict=True) if p < LEVEL]
-    if len(shown) == len(found) and all(shown):
-        return HOLDS
-    return PARTLY if any(shown) else FAILS if shown else OPEN
+class EmbeddingClaim(Claim):
+    """Judged by the measure of the paper: the mean cosine similarity within and between groups of embeddings."""
 
-
-def _same(found: Sequence[Compared]) -> str:
-    """Are both as good as the same? Only an interval within the margin shows it; no difference seen is not enough."""
-    tests = [each.test for each in found if each.test]
-    if len(tests) == len(found) and all(test.low > -MARGIN and test.high < MARGIN for test in tests):
-        return HOLDS
-    return FAILS if any(test.low > MARGIN or test.high < -MARGIN for test in tests) else OPEN
-
-
-def _not_worse(found: Sequence[Compared]) -> str:
-    """Is the first better or as good as the same?"""
-    tests = [each.test for each in found if each.test]
-    if len(tests) == len(found) and all(test.low > -MARGIN for test in tests):
-        return HOLDS
-    return FAILS if any(test.high < -MARGIN for test in tests) else OPEN
-
-
-def _pair(study: Study, first: str, second: str, judge: Callable[[Sequence[Compared]], str]) -> Finding | None:
-    found = _compared_pair(study, first, second)
-    if not found:
+    def verdict(self, group: ResultGroup) -> Verdict | None:
+        for result in group.results:
+            found = {key: number_at(result.embeddings, "cosine", key) for key in COSINES}
+            cosines = {key: value for key, value in found.items() if value is not None}
+            if len(cosines) == len(COSINES):
+                is_apart = cosines["between"] < min(cosines["within_vocabulary"], cosines["within_placeholders"])
+                return Verdict(group, HOLDS if is_apart else FAILS, cosines=cosines)
         return None
-    return Finding(_name(study), study.experiment, judge(found), f"`{first}` − `{second}`, points: {_told(found)}")
 
 
-def _compared_pair(study: Study, first: str, second: str) -> list[Compared]:
-    ours, others = study.find(first), study.find(second)
-    return _at_sizes(study, ours, others) if ours and others else []
-
-
-def _slightly_better(study: Study) -> Finding | None:
-    """Is `ordered` better than `randomized`, or as good, but no further ahead than the paper has it?"""
-    finding = _pair(study, "ordered", "randomized", _not_worse)
-    if finding is None:
-        return None
-    gains = _gains(study.task, study.language, "ordered", "randomized")
-    far = []
-    for each in _compared_pair(study, "ordered", "randomized"):
-        most = max((gain for size, gain in gains.items() if size > 0 or each.first_size == 0), default=0.0)
-        if each.test and each.test.low > most + MARGIN:
-            far.append(f"{_at(each.first_size)} (the paper: up to {points(most)})")
-    if not far:
-        return finding
-    verdict = PARTLY if finding.verdict == HOLDS else finding.verdict
-    return replace(finding, verdict=verdict, text=f"{finding.text}. Much better, not slightly, {', '.join(far)}")
-
-
-def _beats_standard(study: Study) -> Finding | None:
-    standard = study.find("standard")
-    parts, verdicts = [], []
-    for name in ("ordered", "randomized", "by_frequency"):
-        series = study.find(name)
-        found = _at_sizes(study, series, standard) if series and standard else []
-        if found:
-            parts.append(f"`{name}` − `standard`, points: {_told(found)}")
-            verdicts.append(_better(found))
-    if not parts:
-        return None
-    return Finding(_name(study), study.experiment, _together(verdicts), ". ".join(parts))
-
-
-def _together(verdicts: Sequence[str]) -> str:
-    """Of a claim about several strategies."""
-    if len(set(verdicts)) == 1:
-        return verdicts[0]
-    return PARTLY if {HOLDS, PARTLY} & set(verdicts) else FAILS if FAILS in verdicts else OPEN
-
-
-def _larger_vocabulary(study: Study) -> Finding | None:
-    standard = study.find("standard")
-    curve = study.curve(standard) if standard else {}
-    if standard is None or len(curve) < 2:
-        return None
-    told = ", ".join(f"{percent(value.mean)} % at {size:,}" for size, value in curve.items())
-    largest = max(curve)
-    step = compared(study, (standard, LARGE), (standard, largest)) if LARGE in curve and largest > LARGE else None
-    if step is None:
-        absent = f"no vocabulary of {LARGE:,} names and a larger one; `standard` has {told}"
-        return Finding(_name(study), study.experiment, ABSENT, absent)
-    test = f" (p {p_text(step.test.p)})" if step.test else " (not tested)"
-    text = f"`standard` has {told}; {LARGE:,} against {largest:,} names: {points(step.difference)} points{test}"
-    return Finding(_name(study), study.experiment, _better([step]), text)
-
-
-def _full_is_worse(study: Study) -> Finding | None:
-    full = study.find("full")
-    ordered = study.find("ordered")
-    zero = full if full else ordered
-    curve = {size: value for size, value in study.curve(ordered).items() if size > 0} if ordered else {}
-    if zero is None or ordered is None or not curve or study.value(zero, 0) is None:
-        return None
-    # Every size, not the best one: to choose it on the test split and then test it there would flatter it.
-    found = [each for size in curve if (each := compared(study, (ordered, size), (zero, 0)))]
-    text = f"`ordered` with a vocabulary − full anonymization, points: {_told(found)}"
-    return Finding(_name(study), study.experiment, _better(found), text)
-
-
-def _combined(study: Study) -> Finding | None:
-    both = study.find("ordered + pointer")
-    alone = [series for name in ("ordered", "standard + pointer") if (series := study.find(name))]
-    found = []
-    for size in study.sizes:
-        values = [(value.mean, series) for series in alone if (value := study.value(series, size))]
-        if both and len(values) == 2:
-            best = max(values, key=lambda value: value[0])[1]
-            found += [each] if (each := compared(study, (both, size), (best, size))) else []
-    if not found:
-        return None
-    tests = [each.test for each in found if each.test]
-    if len(tests) == len(found) and all(test.high < MARGIN for test in tests):
-        verdict = HOLDS
-    else:
-        verdict = FAILS if any(test.low > MARGIN for test in tests) else OPEN
-    return Finding(_name(study), study.experiment, verdict, f"both − the better of the two, points: {_told(found)}")
-
-
-def _placeholders(study: Study) -> Finding | None:
-    parts, found = [], []
-    kinds = dict.fromkeys(series.besides_placeholders for series in study.series)
-    for plain in (kind for kind in kinds if not kind.extras):
-        for size in study.sizes:
-            cells = {
-                study.cells[series, size][0].placeholders: series
-                for series in study.series
-                if series.besides_placeholders == plain and (series, size) in study.cells
-            }
-            if len(cells) > 1:
-                least, most = min(cells), max(cells)
-                if each := compared(study, (cells[most], size), (cells[least], size)):
-                    found.append(each)
-                    test = f", p {p_text(each.test.p)}" if each.test else ", not tested"
-                    cell = f"`{plain.label}` at {size:,}, {most:,} − {least:,} placeholders"
-                    parts.append(f"{cell}: {points(each.difference)}{test}")
-    if not found:
-        return None
-    verdict = _same(found)
-    if study.task == "completion":
-        # The paper has a drop here, of less than a point.
-        tests = [each.test for each in found if each.test]
-        is_drop = len(tests) == len(found) and all(test.high < 0 and test.low > -2 * MARGIN for test in tests)
-        is_other = any(test.low > 0 or test.high < -2 * MARGIN for test in tests)
-        verdict = HOLDS if is_drop else FAILS if is_other else OPEN
-    return Finding(_name(study), study.experiment, verdict, "points: " + "; ".join(parts))
-
-
-def _types(study: Study) -> Finding | None:
-    ordered, standard = study.find("ordered"), study.find("standard")
-    found = _at_sizes(study, ordered, standard, OF_TYPES) if ordered and standard else []
-    if not found:
-        return None
-    text = f"`ordered` − `standard`, {OF_TYPES.name}, points: {_told(found)}"
-    return Finding(_name(study), study.experiment, _better(found), text)
-
-
-def _apart(result: Result) -> Finding | None:
-    found = {key: number_at(result.embeddings, "cosine", key) for key in cosines()}
-    vocabulary, placeholders, between = found["within_vocabulary"], found["within_placeholders"], found["between"]
-    if vocabulary is None or placeholders is None or between is None:
-        return None
-    verdict = HOLDS if min(vocabulary, placeholders) > between else FAILS
-    text = _told_cosines(found)
-    rest = {key: number_at(result.embeddings, "cosine_centred", key) for key in cosines()}
-    if None not in rest.values():
-        p = number_at(result.embeddings, "p_centred")
-        tested = "" if p is None else f" (p {p_text(p)} against groups drawn at random)"
-        text += f"; without what all embeddings have in common, {_told_cosines(rest)}{tested}"
-        verdict = PARTLY if verdict == FAILS and p is not None and p < LEVEL else verdict
-    name = f"{LANGUAGES.get(result.language, result.language)} (`{result.experiment}`, `{result.cell}`)"
-    return Finding(name, result.experiment, verdict, f"mean cosine {text}")
-
-
-def _told_cosines(found: Mapping[str, float | None]) -> str:
-    spelt = {key: f"{value or 0:.2f}".replace("-", "−") for key, value in found.items()}
-    return (
-        f"{spelt['within_vocabulary']} within the vocabulary, {spelt['within_placeholders']} within placeholders, "
-        f"{spelt['between']} between"
-    )
-
-
-def _paper_gain(first: str, second: str) -> str:
-    """The paper's own differences, as a range over its sizes."""
-    parts = []
-    for task in ("misuse", "completion"):
-        for language in ("python", "javascript"):
-            found = [gain for size, gain in _gains(task, language, first, second).items() if size > 0]
-            if found:
-                parts.append(f"{points(min(found))} to {points(max(found))} ({task}, {LANGUAGES[language]})")
-    return f" In the paper, with a vocabulary: {', '.join(parts)} points."
-
-
-def _gains(task: str, language: str, first: str, second: str) -> dict[int, float]:
-    """By how much one series is better than another in the paper, by vocabulary size."""
-    study = paper_study(task, language)
-    ours, others = (study.scores.get(name, {}) for name in (first, second)) if study else ({}, {})
-    return {size: (ours[size] - others[size]) / 100 for size in ours if size in others}
-
-
-def _paper_full() -> str:
-    parts = []
-    for task in ("misuse", "completion"):
-        for language in ("python", "javascript"):
-            if study := paper_study(task, language):
-                scores = study.scores["ordered"]
-                parts.append(
-                    f"{scores[0]:.1f} against up to {max(scores.values()):.1f} ({task}, {LANGUAGES[language]})"
-                )
-    return f" In the paper: {', '.join(parts)}."
-
-
-def _paper_largest() -> str:
-    parts = []
-    for language in ("python", "javascript"):
-        if study := paper_study("misuse", language):
-            scores = study.scores["standard"]
-            parts.append(f"{scores[LARGE]:.1f} against {scores[max(scores)]:.1f} ({LANGUAGES[language]})")
-    return f" In the paper, variable misuse: {', '.join(parts)}."
-
-
-def _paper_placeholders() -> str:
-    parts = []
-    for language in ("python", "javascript"):
-        if study := paper_study("completion", language):
-            least, most = min(study.placeholders), max(study.placeholders)
-            for size, score in study.placeholders[least].items():
-                drop = points((study.placeholders[most][size] - score) / 100)
-                parts.append(f"{drop} ({LANGUAGES[language]}, {size:,} names)")
-    return f" In the paper, completion, 3,000 instead of 500: {', '.join(parts)} points."
-
-
-def _paper_embeddings() -> str:
-    return f" In the paper, mean cosine: {_told_cosines(cosines())}."
+MISUSE, COMPLETION = ("misuse",), ("completion",)
+SAME, SLIGHT_LOSS = partial(within, -MARGIN, MARGIN), partial(within, -2 * MARGIN, 0.0)
+NOT_WORSE, NOT_BETTER = partial(within, -MARGIN, math.inf), partial(within, -math.inf, MARGIN)
+VERSUS_STANDARD = same_size(("ordered", "standard"), ("randomized", "standard"))
+TYPES_VERSUS_STANDARD = same_size(("ordered", "standard"))
+VERSUS_POINTER = same_size(("ordered", "standard + pointer"))
+CLAIMS = (
+    Claim("Anonymization is better than `standard`", VERSUS_STANDARD, better),
+    Claim("`ordered` is as good as `randomized` or better", same_size(("ordered", "randomized")), NOT_WORSE),
+    Claim("Numbering by frequency is as good as `ordered`", same_size(("by_frequency", "ordered")), SAME),
+    Claim("Anonymizing the rare names is better than anonymizing all", some_and_all_anonymized, better),
+    Claim("`standard` with all names is worse than with 50,000", large_and_largest, better, MISUSE),
+    Claim("Anonymization is better than a pointer", VERSUS_POINTER, better, COMPLETION),
+    Claim("A pointer adds nothing to anonymization", both_and_better_of_two, NOT_BETTER, COMPLETION),
+    Claim("More placeholders make no difference in variable misuse", most_and_usual_placeholders, SAME, MISUSE),
+    Claim(
+        "More placeholders cost a little in code completion",
+        most_and_usual_placeholders,
+        SLIGHT_LOSS,
+        COMPLETION,
+        paper_table="placeholders",
+    ),
+    Claim("Anonymization predicts node types better, too", TYPES_VERSUS_STANDARD, better, COMPLETION, MRR_TYPES),
+    EmbeddingClaim("Embeddings of placeholders lie apart from those of frequent names", lambda _: [], better),
+)
+BEYOND_PAPER = same_size(("ordered", "randomized"), ("ordered", "standard + pointer"), is_changed=True)
+"""Questions of the paper, asked with other settings."""

@@ -1,4 +1,4 @@
-"""The paper's own numbers, read from `data/paper.toml`."""
+"""The numbers of the paper, read from `data/paper.toml`, by the cells that our results have."""
 
 import tomllib
 from dataclasses import dataclass
@@ -6,65 +6,50 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-FULL = 1
-"""The paper's vocabulary size of full anonymization, which keeps the empty value alone; we do not count that one."""
+from rarename.report.groups import Cell, Series
 
 
 @dataclass(frozen=True)
-class PaperStudy:
-    """What the paper has of a task in a language; all scores in percent."""
+class PaperGroup:
+    """What the paper reports for one task and language; all scores from 0 to 1."""
 
-    corpus: str
-    train: str
-    epochs: int
-    width: int
-    layers: int
-    deviation: float
-    scores: dict[str, dict[int, float]]
-    """By series (`ordered`, `standard + pointer`), then by vocabulary size in our count."""
+    scale: str
+    scores: dict[Cell, float]
+    placeholders: dict[Cell, float]
+    """By number of placeholders (its Table 1)."""
     best_accuracy: dict[str, float]
-    """Of values, the best model of each series; for completion."""
-    placeholders: dict[int, dict[int, float]]
-    """`randomized` by number of placeholders, then by vocabulary size; for completion."""
+    """Of values, for the best model of each series."""
 
 
 @cache
 def paper() -> dict[str, Any]:
-    text = (files("rarename") / "data" / "paper.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads((files("rarename") / "data" / "paper.toml").read_text(encoding="utf-8"))
 
 
-def citation() -> str:
-    return str(paper()["citation"])
+@cache
+def paper_group(task: str, language: str) -> PaperGroup:
+    """The numbers for a task and language.
 
-
-def cosines() -> dict[str, float]:
-    """Mean cosine similarities of embeddings, within and between the kinds of names."""
-    return dict(paper()["embeddings"])
-
-
-def paper_study(task: str, language: str) -> PaperStudy | None:
-    """The paper's numbers for a task in a language; None where it has none.
-
-    >>> paper_study("misuse", "python").scores["ordered"][0]
-    81.93
+    >>> paper_group("misuse", "python").scores[Cell(Series("ordered"), 0)]
+    0.8193
     """
-    of_task = paper().get(task, {})
-    study = of_task.get(language)
-    if study is None:
-        return None
-    return PaperStudy(
-        corpus=study["corpus"],
-        train=study["train"],
-        epochs=study["epochs"],
-        width=of_task["width"],
-        layers=of_task["layers"],
-        deviation=of_task["deviation"],
-        scores={series: _by_size(scores) for series, scores in study["scores"].items()},
-        best_accuracy=study.get("best_accuracy", {}),
-        placeholders={int(count): _by_size(scores) for count, scores in study.get("placeholders", {}).items()},
+    of_task, group = paper()[task], paper()[task][language]
+    placeholders = {
+        Series("randomized", changes=(f"num_placeholders={count}",) if count != "500" else ()): row
+        for count, row in group.get("placeholders", {}).items()
+    }
+    return PaperGroup(
+        "{width} × {layers}; {epochs} epochs of {train}, {corpus}".format(**of_task | group),
+        _cells({Series(name.split()[0], name.endswith("+ pointer")): row for name, row in group["scores"].items()}),
+        _cells(placeholders),
+        {name: score / 100 for name, score in group.get("best_accuracy", {}).items()},
     )
 
 
-def _by_size(scores: dict[str, float]) -> dict[int, float]:
-    return {0 if int(size) == FULL else int(size): float(score) for size, score in scores.items()}
+def _cells(rows: dict[Series, dict[str, float]]) -> dict[Cell, float]:
+    """The paper's vocabulary of size 1 holds the empty value alone, which we do not count."""
+    return {
+        Cell(series, 0 if size == "1" else int(size)): round(score / 100, 6)
+        for series, row in rows.items()
+        for size, score in row.items()
+    }

@@ -1,1 +1,1 @@
-"""All trials of an experiment file, trained and evaluated side by side."""
+"""Sweeps: all trials of an experiment file, trained, evaluated and kept as result files."""

@@ -1,4 +1,4 @@
-"""An experiment file: many trainings as grids of settings, each of them a cell with a name."""
+"""Experiment files: many trainings as grids of settings, each of them a trial with a name."""
 
 import itertools
 import re
@@ -7,177 +7,122 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rarename.anonymize import strategy_named
-from rarename.config import Experiment, build, flattened
+from rarename.config import ExperimentConfig, flatten
 from rarename.errors import RarenameError, UnknownName, UsageError
+from rarename.presets import preset_config
 
-SHORT = {
+SHORT_KEYS = {
     "strategy": "encoding.strategy",
     "vocabulary_size": "encoding.vocabulary_size",
-    "placeholders": "encoding.placeholders",
-    "pointer": "task.has_pointer",
+    "num_placeholders": "encoding.num_placeholders",
+    "copy_pointer": "task.copy_pointer",
     "seed": "seed",
 }
-"""The settings that a grid names by one word; all others it names as they are, such as `model.layers`."""
+"""Settings that a grid may name by one word; all others have a dot, such as `model.num_layers`."""
 
-_KEYS: dict[str, type] = {
-    "title": str,
-    "shows": str,
-    "task": str,
-    "preset": str,
-    "corpus": str,
-    "runs": str,
-    "settings": dict,
-    "grid": list,
+KEYS: dict[str, type] = {
+    "title": str, "reproduces": str, "task": str, "preset": str, "corpus": str, "settings": dict, "grid": list,
     "embeddings": dict,
-}
-_NEEDED = ("title", "task", "corpus", "grid")
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+}  # fmt: skip
+REQUIRED_KEYS = ("title", "task", "corpus", "grid")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One training of an experiment."""
+class Trial:
+    """One training of a sweep."""
 
     name: str
-    """For people and for files: `ordered-1000-0`."""
+    """What was chosen from the grids, such as `ordered-1000-0` (strategy, vocabulary size, seed)."""
+    task: str
     preset: str
     settings: dict[str, Any]
-    """What it has otherwise than its preset, by dotted keys."""
+    """What differs from the preset, by dotted keys."""
 
-    def options(self) -> list[str]:
-        """The same as words behind `rarename train TASK`."""
-        words = ["--preset", self.preset]
-        for key, value in self.settings.items():
-            match key:
-                case "encoding.strategy":
-                    words += ["--strategy", value]
-                case "encoding.vocabulary_size":
-                    words += ["--vocabulary-size", str(value)]
-                case "seed":
-                    words += ["--seed", str(value)]
-                case "task.has_pointer" if value:
-                    words += ["--pointer"]
-                case _:
-                    words += ["--set", f"{key}={_spelt(value)}"]
-        return words
+    def config(self, corpus: str = "", language: str = "") -> ExperimentConfig:
+        return preset_config(corpus, self.preset, self.settings, language, self.task)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an experiment file asks for."""
+class SweepSpec:
+    """The content of an experiment file."""
 
     name: str
     """That of the file."""
     title: str
-    shows: str
-    """What of the paper it repeats."""
-    task: str
+    reproduces: str
+    """The table, figure or section of the paper."""
     corpus: str
-    runs: str
-    """The experiment in whose folder the runs are: its own, or another one that trains the same models."""
     has_embeddings: bool
-    """Whether the embeddings of values are looked at."""
-    cells: tuple[Cell, ...]
-
-    def experiment(self, cell: Cell, corpus: str, language: str = "") -> Experiment:
-        """The whole setting of a cell."""
-        return build(corpus, cell.preset, cell.settings, language, self.task)
+    """Whether results include the value embeddings."""
+    trials: tuple[Trial, ...]
 
 
-def read(path: Path) -> Plan:
-    """Read an experiment file; all that is wrong with it is said before anything is trained."""
+def load_sweep(path: Path) -> SweepSpec:
+    """Read an experiment file. Whatever is wrong with it is an error before anything is trained."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _spec(path.name.removesuffix(".toml"), content)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    try:
-        return _plan(path.name.removesuffix(".toml"), content)
     except RarenameError as error:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _plan(name: str, content: dict[str, Any]) -> Plan:
+def _spec(name: str, content: dict[str, Any]) -> SweepSpec:
     for key, value in content.items():
-        if key not in _KEYS:
-            raise UnknownName("key", key, _KEYS)
-        if not isinstance(value, _KEYS[key]):
-            raise UsageError(f"{key} is {value!r}; expected {_KEYS[key].__name__}")
-    if missing := [key for key in _NEEDED if not content.get(key)]:
-        raise UsageError(f"it has no {', no '.join(missing)}")
-    runs = content.get("runs", name)
-    for each in (name, runs):
-        if not _NAME.fullmatch(each):
-            raise UsageError(f"{each!r} is no name of an experiment; use letters, digits, hyphens and dots")
+        if key not in KEYS:
+            raise UnknownName("key", key, KEYS)
+        if not isinstance(value, KEYS[key]):
+            raise UsageError(f"{key} is {value!r}; expected {KEYS[key].__name__}")
+    if missing := [key for key in REQUIRED_KEYS if not content.get(key)]:
+        raise UsageError(f"{', '.join(missing)} missing; expected {', '.join(REQUIRED_KEYS)}")
     if content.get("embeddings"):
-        raise UsageError(f"[embeddings] has no settings, but {', '.join(content['embeddings'])} is given")
-    return Plan(
-        name=name,
-        title=content["title"],
-        shows=content.get("shows", ""),
-        task=content["task"],
-        corpus=content["corpus"],
-        runs=runs,
-        has_embeddings="embeddings" in content,
-        cells=tuple(_cells(content)),
+        raise UsageError(f"[embeddings] takes no settings, but has {', '.join(content['embeddings'])}")
+    trials: dict[ExperimentConfig, Trial] = {}
+    for grid in content["grid"]:
+        for choice in _choices(grid):
+            trial = _trial(content, choice)
+            trials.setdefault(trial.config(), trial)  # equal ones are trained once
+    names = [trial.name for trial in trials.values()]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"different trials have the name {repeated[0]}; rename or remove one of their values")
+    return SweepSpec(
+        name,
+        content["title"],
+        content.get("reproduces", ""),
+        content["corpus"],
+        "embeddings" in content,
+        tuple(trials.values()),
     )
 
 
-def _cells(content: dict[str, Any]) -> list[Cell]:
-    """The cells of all grids; what is the same stands there once."""
-    shared = flattened(content.get("settings", {}))
-    cells: list[Cell] = []
-    known: dict[str, Experiment] = {}
-    for grid in content["grid"]:
-        if not isinstance(grid, dict):
-            raise UsageError(f"grid has {grid!r}; expected [[grid]] with settings below it")
-        for choice in _choices(grid):
-            cell, experiment = _cell(content["task"], content.get("preset", "small"), shared, choice)
-            assert known.get(cell.name, experiment) == experiment, "a name tells all that a grid names"
-            if experiment not in known.values():
-                cells.append(cell)
-                known[cell.name] = experiment
-    return cells
-
-
-def _choices(grid: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each way to choose one of each list."""
-    lists = {key: value if isinstance(value, list) else [value] for key, value in flattened(grid).items()}
+def _choices(grid: Any) -> list[dict[str, Any]]:
+    """Every way to choose one value from each list."""
+    if not isinstance(grid, dict):
+        raise UsageError(f"grid has {grid!r}; expected [[grid]] and settings below it")
+    lists = {key: value if isinstance(value, list) else [value] for key, value in flatten(grid).items()}
     for key, values in lists.items():
-        if "." not in key and key not in SHORT and key != "preset":
-            known = f"{', '.join(SHORT)}, preset, or any setting with a dot, such as model.layers"
-            raise UsageError(f"no key {key!r} of a grid; choose one of {known}")
-        if key in SHORT and SHORT[key] != key and SHORT[key] in lists:
-            raise UsageError(f"a grid has both {key} and {SHORT[key]}, which are the same")
+        if "." not in key and key not in SHORT_KEYS and key != "preset":
+            raise UnknownName("key of a grid", key, [*SHORT_KEYS, "preset, or a setting such as model.num_layers"])
+        if SHORT_KEYS.get(key, key) != key and SHORT_KEYS[key] in lists:
+            raise UsageError(f"a grid has both {key} and {SHORT_KEYS[key]}, which are the same setting")
         if not values:
             raise UsageError(f"{key} of a grid is an empty list")
     return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
 
 
-def _cell(task: str, preset: str, shared: dict[str, Any], choice: dict[str, Any]) -> tuple[Cell, Experiment]:
-    preset = choice.get("preset", preset)
-    named = {SHORT.get(key, key): value for key, value in choice.items() if key != "preset"}
-    given = shared | named
-    if given.get("encoding.strategy") == "full" and "encoding.vocabulary_size" not in given:
-        given["encoding.vocabulary_size"] = 0  # no value keeps its name
-    # In the order of the command line, whatever the order in the file.
-    settings = {key: given[key] for key in SHORT.values() if key in given} | given
-    experiment = build("", preset, settings, task=task)
-    strategy_named(experiment.encoding.strategy)
-    parts = [experiment.encoding.strategy]
-    parts += ["pointer"] if getattr(experiment.task, "has_pointer", False) else []
+def _trial(content: dict[str, Any], choice: dict[str, Any]) -> Trial:
+    preset = choice.get("preset", content.get("preset", "small"))
+    settings = flatten(content.get("settings", {}))
+    settings |= {SHORT_KEYS.get(key, key): value for key, value in choice.items() if key != "preset"}
+    if settings.get("encoding.strategy") == "full":
+        settings.setdefault("encoding.vocabulary_size", 0)
+    config = Trial("", content["task"], preset, settings).config()
+    parts = [config.encoding.strategy]
+    parts += ["pointer"] if settings.get("task.copy_pointer") else []
     parts += [str(choice["vocabulary_size"])] if "vocabulary_size" in choice else []
-    parts += [f"an{choice['placeholders']}"] if "placeholders" in choice else []
+    parts += [f"an{choice['num_placeholders']}"] if "num_placeholders" in choice else []
     parts += [preset] if "preset" in choice else []
-    parts += [str(experiment.seed)]
-    parts += [f"{key}={_spelt(value)}" for key, value in choice.items() if "." in key]
-    return Cell(re.sub(r"[^\w.=+-]+", "_", "-".join(parts)), preset, settings), experiment
-
-
-def _spelt(value: Any) -> str:
-    """As `--set` reads it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str) and (not re.fullmatch(r"[A-Za-z_][\w-]*", value) or value in ("true", "false")):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return str(value)
+    parts += [str(config.seed)]
+    parts += [f"{key}={str(value).lower()}" for key, value in choice.items() if "." in key]
+    return Trial(re.sub(r"[^\w.=+-]+", "_", "-".join(parts)), content["task"], preset, settings)

@@ -1,0 +1,97 @@
+"""Result files: `results/EXPERIMENT/TRIAL.json` holds the metrics of one model and all settings to repeat it."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_origin
+
+from rarename.errors import RunError
+from rarename.io import write_text
+
+FORMAT, VERSION = "rarename-result", 2
+
+
+@dataclass(frozen=True)
+class Result:
+    """One trained model, evaluated."""
+
+    experiment: str
+    trial: str
+    title: str
+    """Of the experiment."""
+    reproduces: str
+    """The table, figure or section of the paper."""
+    task: str
+    language: str
+    preset: str
+    settings: dict[str, Any]
+    """All settings by dotted keys, such as `model.d_model`."""
+    corpus: dict[str, Any]
+    """`name`, `digest` and the number of `projects`."""
+    code: dict[str, Any]
+    """`version` of rarename, and `recipe`: a number that grows when equal settings begin to mean another training."""
+    split: str
+    examples: int = 0
+    """Training examples seen."""
+    seconds: float = 0.0
+    """Training time."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """As `rarename evaluate` computes them."""
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    """Metrics on the validation split during training."""
+    eval_seconds: float = 0.0
+    embeddings: dict[str, Any] = field(default_factory=dict)
+    """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if asked for."""
+
+    def metric(self, *path: str) -> float | None:
+        """A number among the metrics: `metric("by_rarity", "both rare", "joint_accuracy")`."""
+        return number_at(self.metrics, *path)
+
+    def best_validation(self, key: str) -> float | None:
+        """The best validation score; the evaluated weights are those that reached it."""
+        scores = [number_at(point, "validation", key) for point in self.curve]
+        return max((score for score in scores if score is not None), default=None)
+
+
+def number_at(table: Any, *path: str) -> float | None:
+    """The number at a path of keys; None if there is none."""
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return None if isinstance(table, bool) or not isinstance(table, int | float) else table
+
+
+def read_result(path: Path) -> Result:
+    """Read a result file. Whatever is wrong with it is a `RunError`."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no score; the training diverged")
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise RunError(f'{path} is not a result file: expected "format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise RunError(f"{path} has version {content.get('version')!r}; this rarename reads version {VERSION}")
+    values = {}
+    for each in dataclasses.fields(Result):
+        kind: Any = get_origin(each.type) or each.type
+        if each.name in content:
+            values[each.name] = value = content[each.name]
+            if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
+                raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
+        elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
+            raise RunError(f"{path} has no {each.name}")
+    if not values.get("metrics"):
+        raise RunError(f"{path} has no metrics")
+    return Result(**values)
+
+
+def write_result(path: Path, result: Result) -> None:
+    """Write a line for each field: two results can be compared line by line."""
+    content = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(result)}
+    lines = [f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")

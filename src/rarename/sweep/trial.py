@@ -1,0 +1,226 @@
+"""One trial of a sweep: trained, evaluated and written as a result, by any process that can reach its folders.
+
+runs/
+├── misuse-ordered-1000-0-5f0c3b9a/             a run folder, named by a hash of its config
+├── misuse-ordered-1000-0-5f0c3b9a.damaged-1/   a run folder that could not be used any more
+└── .misuse-ordered-1000-0-5f0c3b9a.lock        held by the process that works on the trial
+results/misuse-python/
+├── ordered-1000-0.json                         the result
+└── ordered-1000-0.json.stale-1                 a result of other settings, another corpus or recipe
+"""
+
+import dataclasses
+import hashlib
+import json
+import multiprocessing
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from rarename.config import ExperimentConfig, load_config, save_config
+from rarename.errors import RarenameError, RunError, UsageError
+from rarename.inference.model_folder import CONFIG
+from rarename.io import locked, write_text
+from rarename.progress import NullProgress
+from rarename.sweep.result import Result, read_result, write_result
+
+PROGRESS = "progress.json"
+"""The last log record of a training, in its run folder."""
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial and all that a worker needs to know."""
+
+    config: ExperimentConfig
+    result: Result
+    """Its result, still without metrics."""
+    result_path: Path
+    run_folder: Path
+    stop_file: Path
+    """Workers save and stop when this file appears."""
+    has_embeddings: bool
+    num_threads: int
+
+    @property
+    def name(self) -> str:
+        return self.result.trial
+
+
+@dataclass(frozen=True)
+class TrialStatus:
+    """How far a trial is."""
+
+    state: str
+    """done, stopped, failed or busy; before a sweep also missing, started, stale, damaged or copied."""
+    reason: str = ""
+    result: Result | None = None
+
+
+class _Stopped(Exception):
+    """The sweep was stopped before the trial was done."""
+
+
+def run_name(settings: Mapping[str, Any], recipe: Any) -> str:
+    """The name of a run folder. The path of the corpus may change; its digest is one of the settings."""
+    chosen = [settings[key] for key in ("task.name", "encoding.strategy", "encoding.vocabulary_size", "seed")]
+    hashed = json.dumps([recipe, sorted((key, value) for key, value in settings.items() if key != "corpus")])
+    return "-".join([*map(str, chosen), hashlib.sha256(hashed.encode()).hexdigest()[:8]])
+
+
+def result_status(job: Job) -> TrialStatus:
+    """Whether the result is there, complete, and of the same settings, corpus and recipe."""
+    if not job.result_path.exists():
+        return TrialStatus("missing")
+    try:
+        result = read_result(job.result_path)
+    except RunError as error:
+        return TrialStatus("damaged", str(error))
+    wanted, found = (
+        {**each.settings, "corpus": "", "recipe": each.code.get("recipe")} for each in (job.result, result)
+    )
+    differing = [key for key in {**wanted, **found} if wanted.get(key) != found.get(key)]
+    reasons = [f"{key} ({found.get(key)!r}, not {wanted.get(key)!r})" for key in differing]
+    reasons += ["no embeddings"] if job.has_embeddings and not result.embeddings else []
+    return TrialStatus("stale", ", ".join(reasons)) if reasons else TrialStatus("done", result=result)
+
+
+def read_progress(folder: Path) -> dict[str, Any]:
+    """What the last log record says about the progress of a training; empty if there is none."""
+    try:
+        record: dict[str, Any] = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
+        return record | {"percent": round(100 * record["examples"] / record["total_examples"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def run_trial(job: Job) -> TrialStatus:
+    """Do what is left of a trial. Runs in a worker."""
+    should_stop = _stop_signal(job.stop_file)
+    if should_stop():
+        return TrialStatus("stopped")
+    job.run_folder.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(job.run_folder.with_name(f".{job.run_folder.name}.lock"), "busy"))
+        except UsageError:
+            return TrialStatus("busy", "another sweep works on it")
+        status = result_status(job)
+        if status.state == "done":  # by another sweep
+            return status
+        try:
+            curve, note = _train(job, should_stop)
+            result = _evaluate(job, curve, should_stop)
+        except _Stopped:
+            return TrialStatus("stopped")
+        except (RarenameError, OSError, ValueError, RuntimeError, MemoryError) as error:
+            return TrialStatus("failed", str(error) or type(error).__name__)
+        if job.result_path.exists():
+            move_aside(job.result_path, status.state)
+        write_result(job.result_path, result)
+        return TrialStatus("done", note, result)
+
+
+def _stop_signal(stop_file: Path) -> Callable[[], bool]:
+    """Whether the sweep was stopped or killed, looked up at most twice a second."""
+    parent, next_look, is_stopped = multiprocessing.parent_process(), 0.0, False
+
+    def should_stop() -> bool:
+        nonlocal next_look, is_stopped
+        if not is_stopped and time.monotonic() >= next_look:
+            next_look = time.monotonic() + POLL_SECONDS
+            is_stopped = stop_file.exists() or (parent is not None and not parent.is_alive())
+        return is_stopped
+
+    return should_stop
+
+
+def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, Any]], str]:
+    """Train or resume; returns the learning curve. A folder that cannot be resumed is moved aside and trained again."""
+    import torch
+
+    from rarename.runs.run import train
+
+    torch.set_num_threads(job.num_threads)
+    has_begun, last_write, note = False, 0.0, ""
+
+    def has_stopped() -> bool:
+        nonlocal has_begun
+        has_begun = True
+        return should_stop()
+
+    def on_log(record: dict[str, Any]) -> None:
+        nonlocal last_write
+        if "validation" in record or time.monotonic() - last_write >= 2 * POLL_SECONDS:
+            last_write = time.monotonic()
+            write_text(job.run_folder / PROGRESS, json.dumps(record))
+
+    while True:
+        try:
+            _follow_corpus(job)
+            if not train(job.config, job.run_folder, resume=True, on_log=on_log, should_stop=has_stopped):
+                raise _Stopped
+            return _learning_curve(job.run_folder), note
+        except RarenameError as error:
+            if has_begun or note or not job.run_folder.exists():
+                raise  # the folder is not to blame
+            note = f"trained again, the old run folder is now {move_aside(job.run_folder, 'damaged').name}: {error}"
+
+
+def _follow_corpus(job: Job) -> None:
+    """The corpus of a run may have moved; the digest in the name of the folder tells that it is the same."""
+    path = job.run_folder / CONFIG
+    if path.exists() and dataclasses.replace(load_config(path), corpus=job.config.corpus) == job.config:
+        save_config(job.config, path)
+
+
+def _learning_curve(folder: Path) -> list[dict[str, Any]]:
+    """The evaluations on the validation split, up to the last training example."""
+    from rarename.training.trainer import METRICS, STATE
+
+    try:
+        with safe_open(folder / STATE, framework="numpy") as file:
+            examples = int(file.metadata()["examples"])
+        points = [json.loads(line) for line in (folder / METRICS).read_text(encoding="utf-8").splitlines()]
+        curve = [{key: point[key] for key in ("examples", "seconds", "loss", "validation")} for point in points]
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise RunError(f"{folder} is damaged: {error!r}") from error
+    if not curve or curve[-1]["examples"] != examples:
+        raise RunError(f"{folder / METRICS} does not reach the last of {examples:,} training examples")
+    return curve
+
+
+def _evaluate(job: Job, curve: list[dict[str, Any]], should_stop: Callable[[], bool]) -> Result:
+    from rarename.runs.embeddings import analyze_embeddings
+    from rarename.runs.run import evaluate
+
+    class Progress(NullProgress):
+        def advance(self, steps: int = 1) -> None:
+            if should_stop():
+                raise _Stopped
+
+    started = time.monotonic()
+    metrics = evaluate(job.run_folder, job.result.split, progress=Progress())
+    return dataclasses.replace(
+        job.result,
+        examples=curve[-1]["examples"],
+        seconds=round(curve[-1]["seconds"], 1),
+        metrics=metrics,
+        curve=curve,
+        eval_seconds=round(time.monotonic() - started, 1),
+        embeddings=analyze_embeddings(job.run_folder) if job.has_embeddings else {},
+    )
+
+
+def move_aside(path: Path, word: str) -> Path:
+    """Rename a file or folder that cannot be used; nothing is deleted."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.{word}-{number}")).exists():
+        number += 1
+    return path.rename(aside)

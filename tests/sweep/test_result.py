@@ -1,0 +1,79 @@
+"""Reading result files: what is wrong with one is said."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rarename.errors import RunError
+from rarename.sweep.result import Result, read_result, write_result
+
+RESULT = Result(
+    experiment="tiny",
+    trial="ordered-100-0",
+    title="Tiny",
+    reproduces="Table 2",
+    task="misuse",
+    language="python",
+    preset="tiny",
+    settings={"seed": 0},
+    corpus={"name": "ten", "digest": "5", "projects": 10},
+    code={"version": "1", "recipe": 1},
+    split="test",
+    examples=1000,
+    seconds=7,
+    metrics={"joint_accuracy": 0.5, "by_rarity": {"both rare": {"joint_accuracy": 0.25}}, "is_new": True},
+    curve=[{"examples": 1000, "validation": {"joint_accuracy": score}} for score in (0.4, 0.3)],
+)
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path):
+    write_result(tmp_path / "tiny" / "a.json", RESULT)
+    assert read_result(tmp_path / "tiny" / "a.json") == RESULT
+    lines = (tmp_path / "tiny" / "a.json").read_text().splitlines()
+    assert lines[1:4] == ['"format": "rarename-result",', '"version": 2,', '"experiment": "tiny",']
+
+
+def test_metrics_are_found_by_path():
+    assert RESULT.metric("by_rarity", "both rare", "joint_accuracy") == 0.25
+    assert RESULT.metric("by_rarity", "no such group", "joint_accuracy") is None
+    assert RESULT.metric("is_new") is None
+    assert RESULT.best_validation("joint_accuracy") == 0.4
+    assert dataclasses.replace(RESULT, curve=[]).best_validation("joint_accuracy") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": "rare', "cannot be read: Unterminated string"),
+        ("[" * 100_000, "cannot be read: "),
+        ("\udcff", "cannot be read: "),
+        ("[1, 2]", 'is not a result file: expected "format": "rarename-result"'),
+        ('{"format": "coco"}', "is not a result file"),
+        ('{"format": "rarename-result", "version": 1}', "has version 1; this rarename reads version 2"),
+        ('{"format": "rarename-result", "version": 2}', "has no experiment"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
+    (tmp_path / "a.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(RunError, match=f"a.json {message}"):
+        read_result(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": 7}, "has task 7; expected str"),
+        ({"examples": True}, "has examples True; expected int"),
+        ({"seconds": "7"}, "has seconds '7'; expected float"),
+        ({"curve": {}}, "has curve {}; expected list"),
+        ({"metrics": {}}, "has no metrics"),
+        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: NaN is no score; the training diverged"),
+    ],
+)
+def test_a_wrong_field_is_an_error(tmp_path, changes, message):
+    write_result(tmp_path / "a.json", RESULT)
+    content = json.loads((tmp_path / "a.json").read_text())
+    (tmp_path / "a.json").write_text(json.dumps(content | changes))
+    with pytest.raises(RunError, match=message):
+        read_result(tmp_path / "a.json")
