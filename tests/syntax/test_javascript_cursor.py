@@ -120,7 +120,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
 def test_nodes_before_the_cursor(text: str, expected: str) -> None:
-    assert f"Program {nodes(look(text))}".endswith(expected)
+    assert f" Program {nodes(look(text))}".endswith(f" {expected}")
 
 
 class Scope(NamedTuple):
