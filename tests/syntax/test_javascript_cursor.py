@@ -19,15 +19,9 @@ def look(text: str) -> Cursor:
 
 
 def nodes(cursor: Cursor) -> str:
-    """All nodes before the cursor, without the program, and the type at it: `Type:value Type > NextType`."""
+    """All nodes before the cursor except the root, and the type at it: `Type:value Type > NextType`."""
     pairs = list(zip(cursor.traversal.types, cursor.traversal.values, strict=True))[1:]
     return " ".join(t if v is None else f"{t}:{v}" for t, v in pairs) + f" > {cursor.next_type}"
-
-
-def shown(cursor: Cursor, num_nodes: int) -> str:
-    """The last nodes before the cursor, and the type at it: `Type:value Type > NextType`."""
-    nodes = list(zip(cursor.traversal.types, cursor.traversal.values, strict=True))[-num_nodes:]
-    return " ".join(t if v is None else f"{t}:{v}" for t, v in nodes) + f" > {cursor.next_type}"
 
 
 # Text → the last nodes and the type at the cursor. A bare name is taken for a call: alone it would do nothing.
@@ -126,7 +120,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
 def test_nodes_before_the_cursor(text: str, expected: str) -> None:
-    assert shown(look(text), len(expected.split(" > ")[0].split(" "))) == expected
+    assert f" Program {nodes(look(text))}".endswith(f" {expected}")
 
 
 class Scope(NamedTuple):
@@ -165,6 +159,27 @@ SCOPES = [
     Scope("x = x + ‸;", "x"),
     Scope("var a = function own() { own(); return arguments; };\n‸", "a", "own arguments"),
     Scope("x = ‸;", "null true false undefined", "this"),
+    # Parameters, patterns, classes, exports and switches.
+    Scope("class A {}\nclass B extends ‸", "A", "B"),
+    Scope("x = class B extends f(‸) {}", "f", "B"),
+    Scope("class B { [‸]() {} }", "", "B"),
+    Scope("class B { [‸] = 1; }", "", "B"),
+    Scope("class B { [x] = ‸; }", "B"),
+    Scope("class B { static { ‸ } }", "B"),
+    Scope("class B extends f(() => ‸) {}", "B"),
+    Scope("function f(a, b = ‸, c) {}", "a f", "b c"),
+    Scope("function f(a, { b, c = ‸ }, d) {}", "a b", "c d"),
+    Scope("function f([a, b] = ‸) {}", "", "a b"),
+    Scope("function f(a, b = () => ‸, c) {}", "a b c"),
+    Scope("function f(a, b = 1) { return ‸ }", "a b"),
+    Scope("const { a, b = ‸ } = x", "a x", "b"),
+    Scope("const { a } = ‸", "", "a"),
+    Scope("export { ‸ }; const late = 1", "late"),
+    Scope("export { ‸\nconst late = 1", "late"),
+    Scope("f(‸); const late = 1", "", "late"),
+    Scope("switch (x) { case 1: let t; break; case 2: t = 2; f(‸) }", "t"),
+    Scope("switch (x) { case 1: { let t } case 2: f(‸) }", "", "t"),
+    Scope("const a = {};\ndelete ‸", "a"),
     # Names of code that is left out.
     Scope("let a = [...$b] c;\nlet d = e.f 'g' `h` i; // j\nk = ‸", "a $b c d e i", "f g h j k let"),
 ]
@@ -172,9 +187,10 @@ SCOPES = [
 
 @pytest.mark.parametrize(("text", "visible", "hidden"), SCOPES)
 def test_scope(text: str, visible: str, hidden: str) -> None:
-    names = look(text).in_scope
-    assert set(visible.split()) <= names
-    assert not set(hidden.split()) & names
+    cursor = look(text)
+    assert cursor.is_scope_known
+    assert set(visible.split()) <= cursor.in_scope
+    assert not set(hidden.split()) & cursor.in_scope
 
 
 def test_arguments_are_not_passed_by_name() -> None:
@@ -354,39 +370,7 @@ def test_patterns_that_are_no_parameters_of_an_arrow_function() -> None:
     assert "ArrowFunctionExpression" not in look("g(a, ...‸").traversal.types
 
 
-# -- names that can be meant ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "visible", "hidden"),
-    [
-        ("class A {}\nclass B extends ‸", "A", "B"),
-        ("x = class B extends f(‸) {}", "f", "B"),
-        ("class B { [‸]() {} }", "", "B"),
-        ("class B { [‸] = 1; }", "", "B"),
-        ("class B { [x] = ‸; }", "B", ""),
-        ("class B { static { ‸ } }", "B", ""),
-        ("class B extends f(() => ‸) {}", "B", ""),
-        ("function f(a, b = ‸, c) {}", "a f", "b c"),
-        ("function f(a, { b, c = ‸ }, d) {}", "a b", "c d"),
-        ("function f([a, b] = ‸) {}", "", "a b"),
-        ("function f(a, b = () => ‸, c) {}", "a b c", ""),
-        ("function f(a, b = 1) { return ‸ }", "a b", ""),
-        ("const { a, b = ‸ } = x", "a x", "b"),
-        ("const { a } = ‸", "", "a"),
-        ("export { ‸ }; const late = 1", "late", ""),
-        ("export { ‸\nconst late = 1", "late", ""),
-        ("f(‸); const late = 1", "", "late"),
-        ("switch (x) { case 1: let t; break; case 2: t = 2; f(‸) }", "t", ""),
-        ("switch (x) { case 1: { let t } case 2: f(‸) }", "", "t"),
-        ("const a = {};\ndelete ‸", "a", ""),
-    ],
-)
-def test_where_a_declaration_is_visible(text: str, visible: str, hidden: str) -> None:
-    cursor = look(text)
-    assert cursor.is_scope_known
-    assert set(visible.split()) <= cursor.in_scope
-    assert not set(hidden.split()) & cursor.in_scope
+# -- private names ---------------------------------------------------------------------------------------------------
 
 
 def test_private_names_are_excluded_only_after_a_dot() -> None:
