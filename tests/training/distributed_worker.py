@@ -48,7 +48,9 @@ def main(corpus: str, output: Path) -> None:
         observed["from_main"] = context.on_main_process(lambda: context.rank + 7)
         observed["error"] = error_of_main_process(context)
         # Each of the two trains one run alone, then both train the same runs together.
-        train(*((misuse, output / "misuse-alone"), (completion, output / "completion-alone"))[context.rank], context=alone)
+        train(
+            *((misuse, output / "misuse-alone"), (completion, output / "completion-alone"))[context.rank], context=alone
+        )
         train(completion, output / "completion-together", context=context)
         records = []
         train(misuse, output / "misuse-together", on_log=records.append, context=context)

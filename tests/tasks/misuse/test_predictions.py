@@ -210,7 +210,9 @@ def test_the_paper_counts_a_repair_from_one_half():
 
 
 def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
-    output = independent(np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3]]), np.array([[1 / 3] * 3, [0.8, 0.1, 0.1]]))
+    output = independent(
+        np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3]]), np.array([[1 / 3] * 3, [0.8, 0.1, 0.1]])
+    )
     metrics = metrics_of(output, BATCH).compute()
     assert metrics["no_bug_accuracy"] == metrics["location_accuracy"] == metrics["joint_accuracy"] == 0
     assert metrics["repair_accuracy"] == 1

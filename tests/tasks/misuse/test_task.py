@@ -140,7 +140,9 @@ def test_functions_of_a_corpus_are_eligible_and_not_too_long(corpus_folder):
     assert len(dataset) > 100
     assert dataset.lengths.max() <= 100
     assert all(is_eligible(function) for function in dataset)
-    assert {dataset.project_names[dataset.project(index)] for index in range(len(dataset))} <= set(dataset.project_names)
+    assert {dataset.project_names[dataset.project(index)] for index in range(len(dataset))} <= set(
+        dataset.project_names
+    )
 
 
 def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus):
