@@ -199,13 +199,11 @@ class _ParsedFile:
     """A source text with its tree."""
 
     path: str
-    index: int
-    """Its index among the files."""
+    index: int  # its index among the files
     language: Language
     traversal: Traversal
     roles: list[Role]
-    functions: list[Slice]
-    """All functions, nested ones included, in pre-order."""
+    functions: list[Slice]  # all functions, nested ones included, in pre-order
     lines: Lines
 
     @classmethod

@@ -48,12 +48,9 @@ class Suggestion:
     """A name that may follow at the cursor."""
 
     name: str
-    probability: float
-    """The model's probability among all values that it can predict."""
-    is_in_scope: bool
-    """Whether the name refers to something there; true where scope does not apply, as after a dot."""
-    is_argument: bool = False
-    """Whether it rather names an argument, as `encoding` in `open(path, encoding=…)`."""
+    probability: float  # the model's probability among all values that it can predict
+    is_in_scope: bool  # whether the name refers to something there; true where scope does not apply, as after a dot
+    is_argument: bool = False  # whether it rather names an argument, as `encoding` in `open(path, encoding=…)`
 
 
 @dataclass(frozen=True)
@@ -81,22 +78,17 @@ class _Continuation:
 class _WeightedScores:
     """The prediction for one continuation."""
 
-    log_weight: float
-    """Log probability of the continuation."""
-    probs: Floats
-    """The probability of each value of the extended vocabulary."""
-    rare_names: Mapping[str, int]
-    """The rare names of the window, with their ids in the extended vocabulary."""
+    log_weight: float  # log probability of the continuation
+    probs: Floats  # the probability of each value of the extended vocabulary
+    rare_names: Mapping[str, int]  # the rare names of the window, with their ids in the extended vocabulary
 
 
 @dataclass(frozen=True)
 class _Predictions:
     """The probability of each name that the model can predict."""
 
-    names: dict[str, float]
-    """As a name by itself."""
-    keywords: dict[str, float]
-    """As the name of an argument: `f(name=…)`."""
+    names: dict[str, float]  # as a name by itself
+    keywords: dict[str, float]  # as the name of an argument: `f(name=…)`
 
 
 class Completer:

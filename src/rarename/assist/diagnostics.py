@@ -19,18 +19,12 @@ class Diagnostic:
     line: int
     column: int
     end_line: int
-    end_column: int
-    """The column after the last character."""
-    function: str
-    """The qualified name of the function: `Parser.read`."""
-    name: str
-    """The name in the source."""
-    suggestion: str
-    """The name that fits better."""
-    confidence: float
-    """The model's probability, from 0 to 1, that the location is wrong and the suggestion correct."""
-    source: str = field(default="", repr=False)
-    """The text of the line."""
+    end_column: int  # the column after the last character
+    function: str  # the qualified name of the function: `Parser.read`
+    name: str  # the name in the source
+    suggestion: str  # the name that fits better
+    confidence: float  # the model's probability, from 0 to 1, that the location is wrong and the suggestion correct
+    source: str = field(default="", repr=False)  # the text of the line
     fix: str | None = field(default=None, repr=False)
     """The text that replaces the name; not always the suggestion alone: `{a}` becomes `{a: b}`. None if one edit is
     not enough."""
@@ -45,15 +39,11 @@ class Diagnostic:
 class CheckResult:
     """The result of a check of many files."""
 
-    diagnostics: list[Diagnostic]
-    """In the order of the files, and from top to bottom."""
+    diagnostics: list[Diagnostic]  # in the order of the files, and from top to bottom
     skipped: list[Skipped]
-    num_files: int
-    """Number of files that were read and parsed."""
-    num_functions: int
-    """Number of functions that were checked, including those with a single variable."""
-    num_suppressed: int
-    """Number of diagnostics that a comment suppresses."""
+    num_files: int  # number of files that were read and parsed
+    num_functions: int  # number of functions that were checked, including those with a single variable
+    num_suppressed: int  # number of diagnostics that a comment suppresses
     threshold: float
     seconds: float
 

@@ -28,8 +28,7 @@ class PairComparison(NamedTuple):
     first: Cell
     second: Cell
     mean: float
-    test: Difference | None
-    """None without scores by project, or if the seed variance is unknown."""
+    test: Difference | None  # none without scores by project, or if the seed variance is unknown
     outcome: str = UNDECIDED
 
 
@@ -41,8 +40,7 @@ class Verdict:
     outcome: str
     comparisons: tuple[PairComparison, ...] = ()
     cosines: dict[str, float] = field(default_factory=dict)
-    it_takes: str = ""
-    """What would decide an undecided claim."""
+    it_takes: str = ""  # what would decide an undecided claim
 
 
 Pairs = Callable[[Mapping[Cell, float]], list[tuple[Cell, Cell]]]
@@ -59,10 +57,8 @@ class Claim:
     pairs: Pairs
     judge: Judge
     tasks: tuple[str, ...] = ("misuse", "completion")
-    metric: Metric | None = None
-    """That of the task by default."""
-    paper_table: str = "scores"
-    """The field of `PaperGroup` with the numbers of the paper."""
+    metric: Metric | None = None  # that of the task by default
+    paper_table: str = "scores"  # the field of `PaperGroup` with the numbers of the paper
 
     def verdict(self, group: ResultGroup) -> Verdict | None:
         """None if the group lacks the cells. One pair may refute a claim; all must show it."""

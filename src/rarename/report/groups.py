@@ -40,8 +40,7 @@ class Series(NamedTuple):
 
     strategy: str
     has_pointer: bool = False
-    changes: tuple[str, ...] = ()
-    """Settings that differ from most of the group, such as `num_placeholders=3000`."""
+    changes: tuple[str, ...] = ()  # settings that differ from most of the group, such as `num_placeholders=3000`
 
     @property
     def name(self) -> str:
@@ -65,8 +64,7 @@ class ResultGroup:
 
     task: str
     language: str
-    cells: dict[Cell, tuple[Result, ...]]
-    """A result for each seed, by vocabulary size and series."""
+    cells: dict[Cell, tuple[Result, ...]]  # a result for each seed, by vocabulary size and series
     related: list["ResultGroup"] = field(repr=False)
     """Groups of the same task, preset and recipe. If no cell has two seeds, theirs give the seed variance."""
     title: str

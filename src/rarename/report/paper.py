@@ -15,10 +15,8 @@ class PaperGroup:
 
     scale: str
     scores: dict[Cell, float]
-    placeholders: dict[Cell, float]
-    """By number of placeholders (its Table 1)."""
-    best_accuracy: dict[str, float]
-    """Of values, for the best model of each series."""
+    placeholders: dict[Cell, float]  # by number of placeholders (its Table 1)
+    best_accuracy: dict[str, float]  # of values, for the best model of each series
 
 
 @cache

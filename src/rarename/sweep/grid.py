@@ -31,12 +31,10 @@ REQUIRED_KEYS = ("title", "task", "corpus", "grid")
 class Trial:
     """One training of a sweep."""
 
-    name: str
-    """What was chosen from the grids, such as `ordered-1000-0` (strategy, vocabulary size, seed)."""
+    name: str  # what was chosen from the grids, such as `ordered-1000-0` (strategy, vocabulary size, seed)
     task: str
     preset: str
-    settings: dict[str, Any]
-    """What differs from the preset, by dotted keys."""
+    settings: dict[str, Any]  # what differs from the preset, by dotted keys
 
     def config(self, corpus: str = "", language: str = "") -> ExperimentConfig:
         return preset_config(corpus, self.preset, self.settings, language, self.task)
@@ -46,14 +44,11 @@ class Trial:
 class SweepSpec:
     """The content of an experiment file."""
 
-    name: str
-    """That of the file."""
+    name: str  # that of the file
     title: str
-    reproduces: str
-    """The table, figure or section of the paper."""
+    reproduces: str  # the table, figure or section of the paper
     corpus: str
-    has_embeddings: bool
-    """Whether results include the value embeddings."""
+    has_embeddings: bool  # whether results include the value embeddings
     trials: tuple[Trial, ...]
 
 

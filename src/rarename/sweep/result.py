@@ -18,28 +18,20 @@ class Result:
 
     experiment: str
     trial: str
-    title: str
-    """Of the experiment."""
-    reproduces: str
-    """The table, figure or section of the paper."""
+    title: str  # of the experiment
+    reproduces: str  # the table, figure or section of the paper
     task: str
     language: str
     preset: str
-    settings: dict[str, Any]
-    """All settings by dotted keys, such as `model.d_model`."""
-    corpus: dict[str, Any]
-    """`name`, `digest` and the number of `projects`."""
+    settings: dict[str, Any]  # all settings by dotted keys, such as `model.d_model`
+    corpus: dict[str, Any]  # `name`, `digest` and the number of `projects`
     code: dict[str, Any]
     """`version` of rarename, and `recipe`: a number that grows when equal settings begin to mean another training."""
     split: str
-    examples: int = 0
-    """Training examples seen."""
-    seconds: float = 0.0
-    """Training time."""
-    metrics: dict[str, Any] = field(default_factory=dict)
-    """As `rarename evaluate` computes them."""
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    """Metrics on the validation split during training."""
+    examples: int = 0  # training examples seen
+    seconds: float = 0.0  # training time
+    metrics: dict[str, Any] = field(default_factory=dict)  # as `rarename evaluate` computes them
+    curve: list[dict[str, Any]] = field(default_factory=list)  # metrics on the validation split during training
     eval_seconds: float = 0.0
     embeddings: dict[str, Any] = field(default_factory=dict)
     """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if asked for."""

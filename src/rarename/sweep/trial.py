@@ -39,12 +39,10 @@ class Job:
     """A trial and all that a worker needs to know."""
 
     config: ExperimentConfig
-    result: Result
-    """Its result, still without metrics."""
+    result: Result  # its result, still without metrics
     result_path: Path
     run_folder: Path
-    stop_file: Path
-    """Workers save and stop when this file appears."""
+    stop_file: Path  # workers save and stop when this file appears
     has_embeddings: bool
     num_threads: int
 
@@ -57,8 +55,7 @@ class Job:
 class TrialStatus:
     """How far a trial is."""
 
-    state: str
-    """done, stopped, failed or busy; before a sweep also missing, started, stale, damaged or copied."""
+    state: str  # done, stopped, failed or busy; before a sweep also missing, started, stale, damaged or copied
     reason: str = ""
     result: Result | None = None
 

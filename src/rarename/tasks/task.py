@@ -52,8 +52,7 @@ class Metrics(Protocol):
 class Task(Protocol):
     """Examples, batches, model, loss and metrics of one task, on one corpus with one encoding."""
 
-    selection_metric: str
-    """The metric that selects the best checkpoint on the validation split."""
+    selection_metric: str  # the metric that selects the best checkpoint on the validation split
 
     @staticmethod
     def check_encoding(config: Any, num_placeholders: int) -> None:

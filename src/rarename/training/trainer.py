@@ -48,21 +48,16 @@ class TrainerState:
     """Progress of training. All of it is saved and, apart from the times, the same in every process."""
 
     epoch: int = 0
-    batch: int = 0
-    """Number of batches of the epoch that are done."""
+    batch: int = 0  # number of batches of the epoch that are done
     step: int = 0
     examples: int = 0
     nodes: int = 0
-    padded_nodes: int = 0
-    """Nodes and padding."""
+    padded_nodes: int = 0  # nodes and padding
     seconds: float = 0.0
-    data_wait_seconds: float = 0.0
-    """Part of `seconds` in which the next batch was not ready."""
-    best: float = -1.0
-    """Best value of the selection metric."""
+    data_wait_seconds: float = 0.0  # part of `seconds` in which the next batch was not ready
+    best: float = -1.0  # best value of the selection metric
     evals_since_best: int = 0
-    next_eval: int = 0
-    """Number of examples at which the next evaluation is due."""
+    next_eval: int = 0  # number of examples at which the next evaluation is due
 
 
 @dataclass(frozen=True)
@@ -72,8 +67,7 @@ class PreparedBatch:
     epoch: int
     number: int
     batch: Batch
-    weight: int
-    """0 if it only keeps a process without a shard busy."""
+    weight: int  # 0 if it only keeps a process without a shard busy
 
 
 class Trainer:

@@ -28,8 +28,7 @@ class CompletionTask:
     selection_metric = "mrr_values"
     vocabulary_roles = tuple(ROLE_GROUPS)
     """The groups of roles whose values the vocabulary ranks: all."""
-    masked_literals: frozenset[Role] = frozenset()
-    """The literals that every strategy replaces by a mask: none."""
+    masked_literals: frozenset[Role] = frozenset()  # the literals that every strategy replaces by a mask: none
 
     def __init__(self, corpus: Corpus, encoding: Encoding, config: CompletionConfig, max_nodes: int, seed: int) -> None:
         self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_nodes, seed

@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 class Window:
     """A window of a file; the arrays are views with one entry per node."""
 
-    types: NDArray[np.int16]
-    """Rank ids; a type that the encoding lacks is `Special.UNK.rank`."""
-    values: NDArray[np.integer]
-    """Rank ids."""
+    types: NDArray[np.int16]  # rank ids; a type that the encoding lacks is `Special.UNK.rank`
+    values: NDArray[np.integer]  # rank ids
     roles: NDArray[np.int8]
     num_context: int = 0
     """Number of nodes at the start that are no targets, because they are targets of the window before."""
-    project: int = 0
-    """An index into `WindowDataset.project_names`."""
+    project: int = 0  # an index into `WindowDataset.project_names`
 
     def __len__(self) -> int:
         return len(self.types)

@@ -36,12 +36,10 @@ class MisuseExample:
     """A function with its bugs, or clean, and the seed of its placeholders."""
 
     function: Function
-    bugs: tuple[InjectedBug, ...]
-    """At most one, unless it is a multi-bug example."""
+    bugs: tuple[InjectedBug, ...]  # at most one, unless it is a multi-bug example
     seed: int
     is_multi_bug: bool = False
-    project: int = 0
-    """An index into `FunctionDataset.project_names`."""
+    project: int = 0  # an index into `FunctionDataset.project_names`
     nested_slices: tuple[Slice, ...] = ()
     """The function and those nested in it, if each of them gets its own prediction."""
 

@@ -22,19 +22,14 @@ _IS_VARIABLE = np.isin(np.arange(128), [int(role) for role in VARIABLE_ROLES])
 class Function:
     """One function; the arrays are views with one entry per node."""
 
-    types: NDArray[np.int16]
-    """Rank ids; a type that the encoding lacks is `Special.UNK.rank`."""
-    values: NDArray[np.int64]
-    """Rank ids."""
+    types: NDArray[np.int16]  # rank ids; a type that the encoding lacks is `Special.UNK.rank`
+    values: NDArray[np.int64]  # rank ids
     roles: NDArray[np.int8]
     scopes: NDArray[np.int32]
     """The node that opens the scope of each node (`rarename.syntax.scope`); -1 outside the function."""
-    subtokens: NDArray[np.int16] | None = None
-    """Subtoken ids of each name: see `rarename.subtokens`."""
-    bigrams: NDArray[np.uint8] | None = None
-    """Character bigrams of each name: see `similarity`."""
-    label: MisuseLabel | None = None
-    """A published bug, which `values` already contains."""
+    subtokens: NDArray[np.int16] | None = None  # subtoken ids of each name: see `rarename.subtokens`
+    bigrams: NDArray[np.uint8] | None = None  # character bigrams of each name: see `similarity`
+    label: MisuseLabel | None = None  # a published bug, which `values` already contains
     is_unswappable: NDArray[np.bool_] | None = None
     """Names that cannot be replaced alone, such as one of the two tags of an element."""
 

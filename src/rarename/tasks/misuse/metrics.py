@@ -34,8 +34,7 @@ Columns = dict[str, NDArray[Any]]
 class MisuseMetrics:
     """Predictions per example, accumulated over batches."""
 
-    vocabulary_size: int
-    """Names of this rank or higher are rare, whether the strategy shows them or not."""
+    vocabulary_size: int  # names of this rank or higher are rare, whether the strategy shows them or not
     project_names: list[str] = field(default_factory=list)
     _chunks: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
