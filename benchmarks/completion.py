@@ -145,7 +145,7 @@ def measure_latency(completions: int) -> dict[str, Any]:
     import torch
 
     from rarename.assist.complete import Completer, Reader
-    from rarename.syntax.unfinished import at_cursor
+    from rarename.syntax.cursor import at_cursor
 
     torch.set_num_threads(1)
     began = time.perf_counter()

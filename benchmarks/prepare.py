@@ -1,8 +1,8 @@
 """How `rarename prepare` scales with the number of files and of jobs.
 
 Copies the Python files of the packages in experiments/corpora/pypi.txt (or of --folder), takes 500, 5,000 and 20,000 of
-them, with the same proportion of small and large ones, and prepares each. Prints files per second and the peak memory of
-all processes together (proportional set size: shared pages count once).
+them, with the same proportion of small and large ones, and prepares each. Prints files per second and the peak memory
+of all processes together (proportional set size: shared pages count once).
 
     python benchmarks/prepare.py --sizes 500 5000 20000 --jobs 1 2
 """

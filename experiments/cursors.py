@@ -25,8 +25,8 @@ import torch
 from rarename.assist import Completer
 from rarename.errors import RarenameError
 from rarename.syntax import Language, Role, Traversal, language_named
-from rarename.syntax.source import is_name
-from rarename.syntax.unfinished import Cursor, at_cursor
+from rarename.syntax.cursor import Cursor, at_cursor
+from rarename.syntax.lines import is_name
 
 ROLES = {
     "reads": Role.READ,

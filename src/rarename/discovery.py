@@ -116,7 +116,7 @@ class Files:
         except (FileNotFoundError, NotADirectoryError, ValueError):
             raise UsageError(f"{shown if path else repr(path)}: there is no such file or folder") from None
         except OSError as error:
-            self.skipped.append(Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__))
+            self.skipped.append(_unreadable(shown, error))
             return
         root = Path(os.path.realpath(path))
         if not is_folder and (unfit := self._why_unfit(root, shown)):
@@ -186,7 +186,7 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
             with os.scandir(root / folder) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(printable(folder), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+            yield _unreadable(printable(folder), error)
             continue
         if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
             yield Skipped(printable(folder), None, Reason.FOLDER_LEFT_OUT, "virtual environment")
@@ -200,7 +200,7 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
                 elif found := _classify(entry, name, suffixes, why_excluded):
                     yield found
             except OSError as error:  # it was removed, or may not be read
-                yield Skipped(printable(name), None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+                yield _unreadable(printable(name), error)
 
 
 def _classify(
@@ -231,8 +231,12 @@ def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
                 return Skipped(shown, None, Reason.SPECIAL_FILE, "it was a file when the folder was listed")
             content = file.read(max_bytes + 1)
     except OSError as error:
-        return Skipped(shown, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+        return _unreadable(shown, error)
     return content if len(content) <= max_bytes else Skipped(shown, None, over_limit(max_bytes))
+
+
+def _unreadable(path: str, error: OSError) -> Skipped:
+    return Skipped(path, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
 
 
 def _read_stdin() -> bytes | Skipped:
@@ -287,7 +291,7 @@ def printable(name: str) -> str:
     ('a/b%FF.py', 'ä%E2%80%AE.py')
     """
     path = "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
-    return path if path.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in path)
+    return "".join(char if char.isprintable() else _escape(char) for char in path)
 
 
 def display_path(name: str) -> str:
@@ -297,6 +301,6 @@ def display_path(name: str) -> str:
 
 
 def _escape(char: str) -> str:
-    if "\udc80" <= char <= "\udcff":
-        return f"%{ord(char) - 0xDC00:02X}"  # a byte of a file name that is not UTF-8
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+    # A byte of a file name that is not UTF-8 is one of these surrogates.
+    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", errors))

@@ -11,7 +11,6 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ import pytest
 from rarename.corpus import value_ranks
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
+from rarename.corpus.document import SourceOptions
 from rarename.corpus.near_duplicates import stable_hash
 from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
@@ -174,15 +174,7 @@ def test_other_content_of_the_same_size_has_another_digest(tmp_path, corpus_fold
 
 def test_nothing_but_the_corpus_is_left(corpus_folder):
     names = {path.name.split("-")[0] for path in corpus_folder.iterdir()}
-    assert names == {
-        "manifest.json",
-        "skipped.jsonl",
-        "types.arrow",
-        "values.arrow",
-        "train",
-        "validation",
-        "test",
-    }
+    assert names == {"manifest.json", "skipped.jsonl", "types.arrow", "values.arrow", "train", "validation", "test"}
 
 
 def test_a_finished_corpus_is_not_made_again(projects, corpus_folder):
@@ -201,7 +193,7 @@ from rarename.cli.main import main
 def parse(text, tolerant):
     if "CRASH_HERE" in text:
         os._exit(11)
-    if "SLEEP_HERE" in text and not Path(sys.argv[0] + ".awake").exists():
+    if "SLEEP_HERE" in text:
         Path(sys.argv[0] + ".pid").write_text(str(os.getpid()))
         time.sleep(float(text.split()[-1]))
     return syntax.PYTHON.parse(text, tolerant)
@@ -263,9 +255,7 @@ def test_no_worker_outlives_a_killed_prepare(script, tmp_path):
     process.kill()
     process.communicate()
     wait_until(lambda: not is_alive(worker), seconds=10)
-    (tmp_path / "script.py.awake").touch()
-    again = script({})
-    assert (again.communicate(timeout=60), again.returncode)[1] == 0
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
 
 
 def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_path):
@@ -276,24 +266,30 @@ def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_p
     assert (process.returncode, output) == (130, "")
     assert errors.endswith("rarename prepare: interrupted; run the same command to resume\n")
     assert "Traceback" not in errors
-    again = script({})
-    assert (again.communicate(timeout=60), again.returncode)[1] == 0
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
 
 
-@pytest.mark.slow
-def test_a_killed_prepare_is_resumed_and_ends_in_the_same_bytes(projects, tmp_path, corpus_folder):
-    command = [sys.executable, "-m", "rarename", "prepare", str(tmp_path / "corpus"), str(projects)]
-    command += ["--language", "python", "--jobs", "2"]
-    for seconds in [0.5, 0.8, 1.1, 1.4]:
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        time.sleep(seconds)
-        with suppress(ProcessLookupError):  # it may have finished
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    subprocess.run(command, check=True, capture_output=True)
-    assert digest(tmp_path / "corpus") == digest(corpus_folder)
+def test_whichever_write_fails_the_same_command_resumes(tmp_path, monkeypatch):
+    write_projects(tmp_path / "src", {f"p{n}/m.py": f"def f{n}(a):\n    return a.x{n} + {n}\n" for n in range(4)})
+    writes = []
+
+    def fsync(descriptor):
+        writes.append(descriptor)
+        if len(writes) == failing:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    failing = 0
+    prepare(tmp_path / "whole", [str(tmp_path / "src")], SETTINGS)
+    assert len(writes) > 12
+    for failing in range(1, len(writes) + 1):
+        writes.clear()
+        with pytest.raises(KeyboardInterrupt):
+            prepare(tmp_path / str(failing), [str(tmp_path / "src")], SETTINGS)
+        with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again to resume"):
+            Corpus(tmp_path / str(failing))
+        prepare(tmp_path / str(failing), [str(tmp_path / "src")], SETTINGS)
+        assert digest(tmp_path / str(failing)) == digest(tmp_path / "whole")
 
 
 BODY = "".join(f"    total_{n} = first.method_{n}(second, {n}) + third[{n}]\n" for n in range(40))
@@ -421,7 +417,7 @@ def test_equally_frequent_values_are_ranked_by_their_hash(corpus):
 
 
 def test_coverage_counts_occurrences_of_names_in_the_vocabulary_of_training(tmp_path):
-    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
+    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7, 7, 7, 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
     (tmp_path / "splits.txt").write_text("train a\ntest t\n")
     prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
     train, validation, test = coverage(Corpus(tmp_path / "corpus"))
@@ -431,35 +427,16 @@ def test_coverage_counts_occurrences_of_names_in_the_vocabulary_of_training(tmp_
 
 
 def great_line(has_bug, tokens, location, targets, candidates, path):
-    return json.dumps(
-        {
-            "has_bug": has_bug,
-            "source_tokens": tokens,
-            "error_location": location,
-            "repair_targets": targets,
-            "repair_candidates": candidates,
-            "bug_kind_name": "VARIABLE_MISUSE" if has_bug else "NONE",
-            "provenances": [{"datasetProvenance": {"datasetName": "X", "filepath": path, "license": "", "note": ""}}],
-        }
-    )
+    example = {
+        "has_bug": has_bug, "source_tokens": tokens, "error_location": location, "repair_targets": targets,
+        "repair_candidates": candidates, "bug_kind_name": "VARIABLE_MISUSE" if has_bug else "NONE",
+        "provenances": [{"datasetProvenance": {"filepath": path}}],
+    }  # fmt: skip
+    return json.dumps(example)
 
 
 def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
-    tokens = [
-        "#NEWLINE#",
-        "def f(",
-        "a",
-        ",",
-        "b",
-        ")",
-        ":",
-        "#NEWLINE#",
-        "#INDENT#",
-        "return",
-        "a",
-        "+",
-        "b",
-    ]
+    tokens = ["#NEWLINE#", "def f(", *["a", ",", "b", ")", ":", "#NEWLINE#", "#INDENT#", "return", "a", "+", "b"]]
     lines = []
     for owner in range(8):
         named = [f"{token}{owner // 2}" if token in "ab" else token for token in tokens]  # each example occurs twice
@@ -498,22 +475,22 @@ def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
 
 
 def test_a_corpus_of_another_request_is_not_touched(corpus_folder, projects):
-    with pytest.raises(CorpusError, match="made from another request"):
-        prepare(corpus_folder, [str(projects)], PrepareConfig("python", seed=9))
-
-
-def test_a_corpus_of_other_sources_is_not_taken_for_it(corpus_folder, projects):
-    with pytest.raises(CorpusError, match="made from another request"):
-        prepare(corpus_folder, [str(projects / "json")], SETTINGS)
+    for source, config in [(projects, PrepareConfig("python", seed=9)), (projects / "json", SETTINGS)]:
+        with pytest.raises(CorpusError, match="made from another request; choose another folder or remove it"):
+            prepare(corpus_folder, [str(source)], config)
     assert read_manifest(corpus_folder)["request"]["sources"] == [str(projects)]
 
 
-def test_an_edited_list_is_another_request(tmp_path, projects):
+@pytest.mark.parametrize("edited", ["list.txt", "splits.txt"])
+def test_an_edited_list_is_another_request(tmp_path, projects, edited):
     (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n{projects / 'html'}\n")
-    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
-    (tmp_path / "list.txt").write_text(f"{projects / 'json'}\n")
+    (tmp_path / "splits.txt").write_text("train json\n")
+    config = PrepareConfig("python", splits=tmp_path / "splits.txt")
+    prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], config)
+    with (tmp_path / edited).open("a") as file:
+        file.write("# edited\n")
     with pytest.raises(CorpusError, match="made from another request"):
-        prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
+        prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], config)
 
 
 def test_a_request_that_failed_at_once_can_be_corrected(tmp_path, projects):
@@ -547,13 +524,27 @@ def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
     (work / "00000.skips.json").write_text("[]")
     with pytest.raises(CorpusError, match="is the unfinished corpus of another request; remove the folder"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
-    with pytest.raises(CorpusError, match="is not finished; run the same `rarename prepare` again"):
-        Corpus(tmp_path / "corpus")
 
 
-def test_a_limit_below_one_is_refused():
-    with pytest.raises(UsageError, match="max_nodes is -1; expected 1 or more"):
-        PrepareConfig("python", max_nodes=-1)
+def test_files_that_change_before_the_work_is_resumed_are_an_error(tmp_path):
+    write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
+    with pytest.raises(RarenameError, match="a worker process died"):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
+    write_projects(tmp_path / "src", {"b/m.py": "y = 1\n"})
+    with pytest.raises(
+        CorpusError, match=r"the files have changed since .* was begun; remove the folder to start again"
+    ):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+
+
+def test_wrong_settings_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="max_nodes is 0; expected 1 or more"):
+        PrepareConfig("python", max_nodes=0)
+    with pytest.raises(UsageError, match="split_by is 'author'; expected one of repository, owner"):
+        SourceOptions(split_by="author")
+    (tmp_path / "file").touch()
+    with pytest.raises(CorpusError, match="file is a file; choose another folder"):
+        prepare(tmp_path / "file", ["stdlib"], SETTINGS)
 
 
 def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):

@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 import random
+from pathlib import Path
 
 import pytest
 
@@ -32,13 +33,8 @@ def example_line(*, path="owner/repo/m.py", **changes):
 
 
 def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
-    sources, _ = resolve(
-        [str(spec) for spec in specs],
-        language,
-        specs[0].parent / "work",
-        options or SourceOptions(),
-        NullProgress(),
-    )
+    specs, options = [str(spec) for spec in specs], options or SourceOptions()
+    sources, _ = resolve(specs, language, Path(specs[0]).parent / "work", options, NullProgress())
     sources = pickle.loads(pickle.dumps(sources))
     chunks, skips = plan(sources, limits or ChunkLimits(), NullProgress())
     found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
@@ -50,15 +46,8 @@ def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
 def trees(tmp_path):
     path = tmp_path / "python_train.json"
     path.write_text("".join(tree_line(name) + "\n" for name in "abcdef"), encoding="utf-8")
-    names = [
-        "data/ann/one/a.py",
-        "data/ann/one/b.py",
-        "data/ann/two/c.py",
-        "data/bob/x/d.py",
-        "data/bob/x/e.py",
-        "data/cy/z/f.py",
-    ]
-    path.with_suffix(".txt").write_text("\n".join(names) + "\n", encoding="utf-8")
+    names = ["ann/one/a.py", "ann/one/b.py", "ann/two/c.py", "bob/x/d.py", "bob/x/e.py", "cy/z/f.py"]
+    path.with_suffix(".txt").write_text("".join(f"data/{name}\n" for name in names), encoding="utf-8")
     return path
 
 

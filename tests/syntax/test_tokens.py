@@ -1,4 +1,4 @@
-"""Text becomes tokens as GREAT spells them, each with its class, role and place."""
+"""Text becomes the tokens of GREAT, each with its class, role and span."""
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ def test_every_token_is_a_root():
     assert set(tree.types) <= set(TOKEN_CLASSES)
 
 
-def test_place_of_a_name_is_where_its_text_stands():
+def test_span_of_a_name_covers_its_text():
     tree = TOKENS.parse(FUNCTION, True)
     lines = FUNCTION.encode().split(b"\n")
     checked = 0

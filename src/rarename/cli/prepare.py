@@ -35,15 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (default: all cores)"
     )
-    option("--seed", type=int, default=defaults.seed, metavar="N", help="draws the splits (default: %(default)s)")
-    option(
-        "--max-nodes", type=int, default=defaults.max_nodes, metavar="N",
-        help="leave out larger trees (default: %(default)s)",
-    )  # fmt: skip
-    option(
-        "--max-file-bytes", type=int, default=limits.max_file_bytes, metavar="N",
-        help="leave out larger files (default: %(default)s)",
-    )  # fmt: skip
+    for name, default, description in (
+        ("--seed", defaults.seed, "draws the splits"),
+        ("--max-nodes", defaults.max_nodes, "leave out larger trees"),
+        ("--max-file-bytes", limits.max_file_bytes, "leave out larger files"),
+    ):
+        option(name, type=int, default=default, metavar="N", help=f"{description} (default: %(default)s)")
     option("--keep-minified", action="store_true", help="keep minified files")
     option("--keep-near-duplicates", action="store_true", help="keep files that are nearly the same as others")
     option(

@@ -10,8 +10,10 @@ import stat
 import struct
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -38,8 +40,7 @@ _DIRECTORY_ENTRY_BYTES = 200
 
 _HOSTILE = (ArithmeticError, LookupError, RecursionError, ValueError, NotImplementedError, struct.error)
 """What the standard library raises, besides its own errors, for a malicious archive."""
-_BROKEN_ZIP = (zipfile.BadZipFile, *STREAM_ERRORS, *_HOSTILE)
-_BROKEN_TAR = (tarfile.TarError, *STREAM_ERRORS, *_HOSTILE)
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, *STREAM_ERRORS, *_HOSTILE)
 
 
 def name_fault(name: str) -> str:
@@ -66,18 +67,47 @@ class _Member(NamedTuple):
     path: str
     """Below the source's prefix."""
     size: int
+    open: Callable[[], IO[bytes] | None]
 
 
 @dataclass(frozen=True)
 class ArchiveSource(Source):
     """What zip and tar have in common: names, projects and limits of members."""
 
+    @abstractmethod
+    def _scan(self) -> Iterator[_Member | Skip]:
+        """Every selected member and every skip, always in the same order."""
+
+    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+        found = list(self._scan())
+        sizes = [member.size for member in found if isinstance(member, _Member)]
+        return self._cut(sizes, limits), [skip for skip in found if isinstance(skip, Skip)]
+
+    def _cut(self, sizes: list[int], limits: ChunkLimits) -> list[Chunk]:
+        return cut(self.index, sizes, limits)
+
+    def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
+        members = (found for found in self._scan() if isinstance(found, _Member))
+        return map(self._read_member, islice(members, chunk.first, chunk.first + chunk.count))
+
+    def _read_member(self, member: _Member) -> Document | Skip:
+        try:
+            file = member.open()
+            if file is None:
+                return self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
+            with file:
+                content = file.read(member.size + 1)
+        except (BudgetExceeded, *_BROKEN) as error:
+            return self._skip(member.name, Reason.UNREADABLE, str(error))
+        except RuntimeError:  # zipfile: a password is missing
+            return self._skip(member.name, ENCRYPTED)
+        if len(content) != member.size:
+            return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
+        return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
+
     def _skip(self, name: str, reason: str, detail: str = "") -> Skip:
         path = self._path_within(name)
         return Skip(f"{self.prefix}/{display_path(path)}", self._project(path), reason, detail)
-
-    def _skip_rest(self, reason: str, detail: str) -> Skip:
-        return Skip(self.prefix, self.prefix, reason, detail)
 
     def _path_within(self, name: str) -> str:
         """The path of a member without the folders that packaging added."""
@@ -93,7 +123,9 @@ class ArchiveSource(Source):
             return self.origin.name if self.origin.kind in ("pypi", "npm") else self.prefix
         return "/".join(path.split("/")[: self.options.project_depth])
 
-    def _select(self, name: str, size: int, seen: set[str]) -> _Member | Skip | None:
+    def _select(
+        self, name: str, size: int, seen: set[str], open_: Callable[[], IO[bytes] | None]
+    ) -> _Member | Skip | None:
         """Select or skip a regular file, by its name and declared size; None if it is not of the language."""
         if not self.is_wanted(name):
             return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
@@ -105,12 +137,7 @@ class ArchiveSource(Source):
         if path in seen:
             return self._skip(name, Reason.DUPLICATE_NAME, "the first one is kept")
         seen.add(path)
-        return _Member(name, path, size)
-
-    def _document(self, member: _Member, content: bytes) -> Document | Skip:
-        if len(content) != member.size:
-            return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
-        return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
+        return _Member(name, path, size, open_)
 
     def _budget(self) -> int:
         """How many uncompressed bytes the archive may have."""
@@ -120,24 +147,32 @@ class ArchiveSource(Source):
 
 @dataclass(frozen=True)
 class ZipSource(ArchiveSource):
-    """A zip archive or wheel. Its directory is at the end."""
+    """A zip archive or wheel, sorted by path. Its directory is at the end."""
 
-    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+    def _scan(self) -> Iterator[_Member | Skip]:
+        members: list[_Member] = []
+        seen: set[str] = set()
+        budget = left = self._budget()
+        max_members = self.options.max_members
         try:
             with self._open() as archive:
-                members, skips = self._list(archive)
+                infos = archive.infolist()
+                if len(infos) > max_members:
+                    yield self.skip_rest(OVER_BUDGET, f"{len(infos) - max_members} members beyond {max_members}")
+                for info in infos[:max_members]:
+                    found = self._select_info(archive, info, seen)
+                    if isinstance(found, Skip):
+                        yield found
+                    elif found is not None:
+                        # Members may share their compressed bytes, so the size of the archive is no limit.
+                        left -= found.size
+                        if left < 0:
+                            yield self.skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed")
+                            break
+                        members.append(found)
+                yield from sorted(members, key=lambda member: member.path)
         except SourceError as error:
-            return [], [self._skip_rest(BROKEN, str(error))]
-        return cut(self.index, (member.size for _, member in members), limits), skips
-
-    def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
-        try:
-            with self._open() as archive:
-                members, _ = self._list(archive)
-                for info, member in members[chunk.first : chunk.first + chunk.count]:
-                    yield self._read_member(archive, info, member)
-        except SourceError as error:
-            yield self._skip_rest(BROKEN, str(error))
+            yield self.skip_rest(BROKEN, str(error))
 
     def _open(self) -> zipfile.ZipFile:
         try:
@@ -146,31 +181,10 @@ class ZipSource(ArchiveSource):
                 directory = f"{self.path.name} has a directory of {num_bytes} bytes"
                 raise SourceError(f"{directory}, too large for {max_members} members")
             return zipfile.ZipFile(self.path)
-        except _BROKEN_ZIP as error:
+        except _BROKEN as error:
             raise SourceError(f"{self.path.name} cannot be opened: {error}") from None
 
-    def _list(self, archive: zipfile.ZipFile) -> tuple[list[tuple[zipfile.ZipInfo, _Member]], list[Skip]]:
-        members: list[tuple[zipfile.ZipInfo, _Member]] = []
-        skips: list[Skip] = []
-        seen: set[str] = set()
-        budget = left = self._budget()
-        infos, max_members = archive.infolist(), self.options.max_members
-        if len(infos) > max_members:
-            skips.append(self._skip_rest(OVER_BUDGET, f"{len(infos) - max_members} members beyond {max_members}"))
-        for info in infos[:max_members]:
-            found = self._select_info(info, seen)
-            if isinstance(found, _Member):
-                # Members may share their compressed bytes, so the size of the archive is no limit.
-                left -= found.size
-                if left < 0:
-                    skips.append(self._skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed"))
-                    break
-                members.append((info, found))
-            elif found is not None:
-                skips.append(found)
-        return sorted(members, key=lambda pair: pair[1].path), skips
-
-    def _select_info(self, info: zipfile.ZipInfo, seen: set[str]) -> _Member | Skip | None:
+    def _select_info(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, seen: set[str]) -> _Member | Skip | None:
         # `orig_filename`, because zipfile cuts `filename` at a NUL
         name, mode = info.orig_filename, info.external_attr >> 16
         if info.is_dir() or stat.S_ISDIR(mode):
@@ -187,42 +201,18 @@ class ZipSource(ArchiveSource):
                 return self._skip(name, COMPRESSION, f"method {info.compress_type}; expected stored or deflated")
             if info.file_size > max(_ANY_RATIO_BYTES, self.options.max_ratio * info.compress_size):
                 return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
-        return self._select(name, info.file_size, seen)
-
-    def _read_member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: _Member) -> Document | Skip:
-        try:
-            with archive.open(info) as file:
-                # zipfile returns at most the declared size, then compares the checksum
-                return self._document(member, file.read(member.size + 1))
-        except _BROKEN_ZIP as error:
-            return self._skip(member.name, Reason.UNREADABLE, str(error))
-        except RuntimeError:  # zipfile: a password is missing
-            return self._skip(member.name, ENCRYPTED)
+        # zipfile returns at most the declared size, then compares the checksum
+        return self._select(name, info.file_size, seen, partial(archive.open, info))
 
 
 @dataclass(frozen=True)
 class TarSource(ArchiveSource):
     """A tar archive, compressed or not. It has no directory: listing it and reading a chunk each scan the archive."""
 
-    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
-        found = [member for member, _ in self._scan()]
-        sizes = [member.size for member in found if isinstance(member, _Member)]
-        return cut_stream(self.index, sizes, limits), [skip for skip in found if isinstance(skip, Skip)]
+    def _cut(self, sizes: list[int], limits: ChunkLimits) -> list[Chunk]:
+        return cut_stream(self.index, sizes, limits)
 
-    def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
-        scanned = ((found, file) for found, file in self._scan() if isinstance(found, _Member))
-        for member, file in islice(scanned, chunk.first, chunk.first + chunk.count):
-            if file is None:
-                yield self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
-                continue
-            try:
-                yield self._document(member, file.read(member.size + 1))
-            except (BudgetExceeded, *_BROKEN_TAR) as error:
-                yield self._skip(member.name, Reason.UNREADABLE, str(error))
-                return
-
-    def _scan(self) -> Iterator[tuple[_Member | Skip, IO[bytes] | None]]:
-        """Every selected member with its content, and every skip, in the order of the archive."""
+    def _scan(self) -> Iterator[_Member | Skip]:
         seen: set[str] = set()
         try:
             with open_stream(self.path) as stream:
@@ -237,22 +227,24 @@ class TarSource(ArchiveSource):
                             raise tarfile.ReadError("negative size" if info.size < 0 else "sparse file")
                         archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
                         metered.allow(info.size + _HEADER_BYTES)
-                        found = self._select_info(info, seen)
+                        found = self._select_info(archive, info, seen)
                         if found is not None:
-                            yield found, archive.extractfile(info) if isinstance(found, _Member) else None
+                            yield found
                     if not headers.at_end:
                         raise tarfile.ReadError("it ends without an end mark")
         except BudgetExceeded as error:
-            yield self._skip_rest(OVER_BUDGET, str(error)), None
-        except _BROKEN_TAR as error:
-            yield self._skip_rest(BROKEN, f"the rest cannot be read: {error}"), None
+            yield self.skip_rest(OVER_BUDGET, str(error))
+        except _BROKEN as error:
+            yield self.skip_rest(BROKEN, f"the rest cannot be read: {error}")
 
-    def _select_info(self, info: tarfile.TarInfo, seen: set[str]) -> _Member | Skip | None:
+    def _select_info(self, archive: tarfile.TarFile, info: tarfile.TarInfo, seen: set[str]) -> _Member | Skip | None:
         if info.isdir():
             return None
         if info.issym() or info.islnk():
             return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
-        return self._select(info.name, info.size, seen) if info.isreg() else self._skip(info.name, Reason.SPECIAL_FILE)
+        if not info.isreg():
+            return self._skip(info.name, Reason.SPECIAL_FILE)
+        return self._select(info.name, info.size, seen, partial(archive.extractfile, info))
 
 
 class _Headers:

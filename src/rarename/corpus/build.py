@@ -13,16 +13,11 @@ Shards depend on the sources alone, so the corpus does not depend on the number 
 
 import hashlib
 import json
-import multiprocessing
-import os
 import shutil
-import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +38,9 @@ from rarename.corpus.store import (
     read_manifest,
     read_table,
     write_table,
-)  # fmt: skip
+)
 from rarename.corpus.value_ranks import rank_values
+from rarename.corpus.workers import WORKER_DIED, Task, Workers, process_pool
 from rarename.errors import CorpusError, RarenameError, UsageError
 from rarename.io import locked, replacing, write_text
 from rarename.progress import NullProgress, Progress
@@ -57,7 +53,6 @@ VALUES_PER_BATCH = 25_000
 """How many values are written at a time."""
 
 EXAMPLES_PER_REASON = 3
-WORKER_DIED = "a worker process died; is there enough memory? Run the same command to resume"
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,7 @@ def prepare(
     work.mkdir(parents=True, exist_ok=True)
     with (
         locked(work / "lock", f"another process is preparing {corpus}; wait for it or stop it"),
-        _Workers(jobs, executor, progress) as workers,
+        Workers(jobs, executor, progress) as workers,
     ):
         return _Build(corpus, work, specs, config, request, workers, progress).run()
 
@@ -135,90 +130,6 @@ def _list_digests(specs: Sequence[str], config: PrepareConfig) -> dict[str, str]
 
 
 @dataclass(frozen=True)
-class _Task:
-    function: Callable[..., None]
-    arguments: tuple[Any, ...]
-    result: Path
-    """Exists when the task is done."""
-    num_steps: int = 1
-
-
-class _Workers:
-    """Runs tasks on a given executor, or on one of its own, which can be restarted after a worker process died."""
-
-    def __init__(self, jobs: int, executor: Executor | None, progress: Progress) -> None:
-        self._jobs, self._progress, self._is_ours = jobs, progress, executor is None
-        self._executor = executor or self._new_executor()
-
-    def __enter__(self) -> "_Workers":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._is_ours:
-            self._executor.shutdown(cancel_futures=True)
-
-    def _new_executor(self) -> Executor:
-        return _InlineExecutor() if self._jobs == 1 else process_pool(self._jobs)
-
-    def restart(self) -> None:
-        if not self._is_ours:
-            raise RarenameError(WORKER_DIED)
-        self._executor.shutdown()
-        self._executor = self._new_executor()
-
-    def run(self, tasks: Sequence[_Task]) -> None:
-        """Run the tasks that are not done yet; BrokenExecutor if a worker process dies."""
-        todo = iter([task for task in tasks if not task.result.exists()])
-        pending: dict[Future[None], _Task] = {}
-        try:
-            while True:
-                # Few tasks are queued at a time, so that Ctrl-C takes effect soon.
-                for task in islice(todo, 2 * self._jobs - len(pending)):
-                    pending[self._executor.submit(task.function, *task.arguments)] = task
-                if not pending:
-                    return
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    future.result()
-                    self._progress.advance(pending.pop(future).num_steps)
-        finally:
-            for future in pending:
-                future.cancel()
-
-
-class _InlineExecutor(Executor):
-    """Runs each task at once, in the calling thread."""
-
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
-
-
-def process_pool(jobs: int) -> ProcessPoolExecutor:
-    """A pool of new processes. They inherit no lock, ignore Ctrl-C, and end when this process ends or is killed."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_exit_with_parent)
-    # Ctrl-C reaches all processes of a terminal. The workers inherit this mask, so only this process handles it.
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        for _ in range(jobs):
-            pool.submit(int)  # starts a process
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-    return pool
-
-
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def exit_after_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=exit_after_parent, daemon=True).start()
-
-
-@dataclass(frozen=True)
 class _Build:
     """One run of `prepare`."""
 
@@ -227,7 +138,7 @@ class _Build:
     specs: Sequence[str]
     config: PrepareConfig
     request: dict[str, Any]
-    workers: _Workers
+    workers: Workers
     progress: Progress
 
     def run(self) -> dict[str, Any]:
@@ -245,14 +156,14 @@ class _Build:
             listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
             raise CorpusError(f"no file is left for a corpus ({listed})")
         tasks = zip(shards, selection.shards, strict=True)
-        self._run_stage("counting values", [_Task(count_shard, task, task[0].counts) for task in tasks])
+        self._run_stage("counting values", [Task(count_shard, task, task[0].counts) for task in tasks])
         types = self._rank_types(shards)
         ranks = self.work / "ranks.npy"
         rank_values([shard.counts for shard in shards], ranks, self.work / "counts.npy", self.progress)
         tasks = zip(shards, selection.shards, strict=True)
         self._run_stage(
             "writing splits",
-            [_Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked) for task in tasks],
+            [Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked) for task in tasks],
         )
         num_values = self._write_values(shards)
         return self._finish(sources, skips + selection.skips, selection, len(types), num_values)
@@ -294,7 +205,7 @@ class _Build:
     def _parse(self, shards: Sequence[Shard], reads: Sequence[list[tuple[Source, Chunk]]]) -> None:
         options = ParseOptions(self.config.language, self.config.max_nodes, self.config.keep_minified)
         tasks = [
-            _Task(parse_shard, (shard, read, options), shard.skips, sum(chunk.count for _, chunk in read))
+            Task(parse_shard, (shard, read, options), shard.skips, sum(chunk.count for _, chunk in read))
             for shard, read in zip(shards, reads, strict=True)
         ]
         self._start_stage("parsing files", tasks)
@@ -307,7 +218,7 @@ class _Build:
                     if shard.current.exists() and not task.result.exists():
                         self._parse_alone(shard, task)
 
-    def _parse_alone(self, shard: Shard, task: _Task) -> None:
+    def _parse_alone(self, shard: Shard, task: Task) -> None:
         """Parse a shard in a process of its own. If the process dies, note which document killed it."""
         try:
             with process_pool(1) as pool:
@@ -321,11 +232,11 @@ class _Build:
             self.progress.log(f"{culprit}: the parser crashed; the file is skipped")
             write_text(shard.crashed, f"{known}{culprit}\n")
 
-    def _start_stage(self, title: str, tasks: Sequence[_Task]) -> None:
+    def _start_stage(self, title: str, tasks: Sequence[Task]) -> None:
         self.progress.start(title, sum(task.num_steps for task in tasks))
         self.progress.advance(sum(task.num_steps for task in tasks if task.result.exists()))
 
-    def _run_stage(self, title: str, tasks: Sequence[_Task]) -> None:
+    def _run_stage(self, title: str, tasks: Sequence[Task]) -> None:
         self._start_stage(title, tasks)
         try:
             self.workers.run(tasks)

@@ -133,6 +133,10 @@ class Source(ABC):
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         """Read the members of a chunk, one at a time."""
 
+    def skip_rest(self, reason: str, detail: str) -> Skip:
+        """The skip of all that comes next in the source."""
+        return Skip(self.prefix, self.prefix, reason, detail)
+
     def is_wanted(self, name: str) -> bool:
         """Whether a file is written in the language, by its ending."""
         return name.lower().endswith(self.suffixes)

@@ -23,7 +23,7 @@ from rarename.corpus.streams import (
     Stream,
     is_compressed,
     open_stream,
-)  # fmt: skip
+)
 from rarename.discovery import Reason, display_path, over_limit, printable
 from rarename.errors import RecordError, SourceError
 from rarename.syntax.records import read_record
@@ -79,17 +79,15 @@ class RecordSource(Source):
     """The whole file is one tree, pretty-printed."""
 
     def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
-        if self.is_single_tree:
-            return [Chunk(self.index, 0, 1, self.path.stat().st_size)], []
         lengths: list[int] = []
         skips: list[Skip] = []
         with open_stream(self.path) as stream:
             try:
-                lengths.extend(length for _, length in _lines(stream, self._budget(), 0))
+                lengths.extend(length for _, length in self._lines(stream, 0))
             except BudgetExceeded as error:
-                skips.append(self._skip_rest(str(error)))
+                skips.append(self.skip_rest(Reason.UNREADABLE, str(error)))
             except STREAM_ERRORS as error:
-                skips.append(self._skip_rest(f"the rest cannot be read: {error}"))
+                skips.append(self.skip_rest(Reason.UNREADABLE, f"the rest cannot be read: {error}"))
         self._check_record_paths(num_trees=sum(length > 1 for length in lengths))
         if is_compressed(self.path):
             return cut_stream(self.index, lengths, limits), skips
@@ -112,14 +110,11 @@ class RecordSource(Source):
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         names = self._names(chunk)
-        if self.is_single_tree:
-            yield self._document(0, next(names), self.path.read_bytes())
-            return
         with open_stream(self.path) as stream:
             if chunk.offset:
                 stream.seek(chunk.offset)
             start = 0 if chunk.offset else chunk.first
-            lines = _lines(stream, self._budget(), self.options.max_record_bytes)
+            lines = self._lines(stream, self.options.max_record_bytes)
             try:
                 for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first):
                     name = next(names)
@@ -128,7 +123,7 @@ class RecordSource(Source):
                     elif line.strip():
                         yield self._document(number, name, line)
             except (BudgetExceeded, *STREAM_ERRORS) as error:
-                yield self._skip_rest(str(error))
+                yield self.skip_rest(Reason.UNREADABLE, str(error))
 
     def _names(self, chunk: Chunk) -> Iterator[str]:
         """The path of each record of a chunk; empty if no list has it."""
@@ -177,20 +172,38 @@ class RecordSource(Source):
         path = display_path(name) if name else self._record_path(number)
         return Skip(path, self._project(number, name), reason, detail)
 
-    def _skip_rest(self, detail: str) -> Skip:
-        return Skip(self.prefix, self.prefix, Reason.UNREADABLE, detail)
-
     def _budget(self) -> int:
         size = self.path.stat().st_size
         if not is_compressed(self.path):
             return size
         return min(self.options.max_archive_bytes, max(_MAX_FIRST_LINE_BYTES, self.options.max_ratio * size))
 
+    def _lines(self, stream: Stream, max_kept: int) -> Iterator[tuple[bytes, int]]:
+        """The lines of a stream and their lengths in bytes. A line longer than `max_kept` is returned empty.
+
+        `readline` would hold a line of any length in memory.
+        """
+        metered = MeteredStream(stream, self._budget())
+        kept: list[bytes] = []
+        length = 0
+        while block := metered.read():
+            for part in io.BytesIO(block):
+                length += len(part)
+                if length <= max_kept:
+                    kept.append(part)
+                else:
+                    kept.clear()
+                if part.endswith(b"\n") and not self.is_single_tree:
+                    yield b"".join(kept), length
+                    kept, length = [], 0
+        if length:
+            yield b"".join(kept), length
+
     def checked(self) -> "RecordSource":
         """Parse the first line, so that a mistake shows before the work begins."""
         try:
             with open_stream(self.path) as stream:
-                line, _ = next(_lines(stream, self._budget(), _MAX_FIRST_LINE_BYTES), (b"", 0))
+                line, _ = next(self._lines(stream, _MAX_FIRST_LINE_BYTES), (b"", 0))
         except (BudgetExceeded, *STREAM_ERRORS) as error:
             raise SourceError(f"{self.path} cannot be read: {error}") from None
         try:
@@ -252,28 +265,6 @@ def _load_json(path: Path, text: str, expected: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: expected {expected}, but it is not JSON: {error}") from None
-
-
-def _lines(stream: Stream, budget: int, max_kept: int) -> Iterator[tuple[bytes, int]]:
-    """The lines of a stream and their lengths in bytes. A line longer than `max_kept` is returned empty.
-
-    `readline` would hold a line of any length in memory.
-    """
-    metered = MeteredStream(stream, budget)
-    kept: list[bytes] = []
-    length = 0
-    while block := metered.read():
-        for part in io.BytesIO(block):
-            length += len(part)
-            if length <= max_kept:
-                kept.append(part)
-            else:
-                kept.clear()
-            if part.endswith(b"\n"):
-                yield b"".join(kept), length
-                kept, length = [], 0
-    if length:
-        yield b"".join(kept), length
 
 
 def _load_example(record: bytes) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from rarename.corpus.record_files import (
     read_allow_list,
     read_duplicates,
     sniff_records,
-)  # fmt: skip
+)
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
 from rarename.progress import Progress

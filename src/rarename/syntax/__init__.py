@@ -1,6 +1,6 @@
 """Source text to traversal: the first step of the method.
 
-Reading order: traversal, language, python, javascript, tokens, functions, source, record.
+Reading order: traversal, language, python, javascript, tokens, functions, scope, lines, records, cursor.
 """
 
 from pathlib import PurePath
@@ -11,6 +11,11 @@ from rarename.syntax.language import Language
 from rarename.syntax.python import PYTHON
 from rarename.syntax.tokens import TOKENS
 from rarename.syntax.traversal import Role, Span, Traversal
+
+__all__ = [
+    "JAVASCRIPT", "LANGUAGES", "PYTHON", "TOKENS", "Language", "Role", "Span", "Traversal",
+    "language_named", "language_of", "parse",
+]  # fmt: skip
 
 LANGUAGES = {language.name: language for language in (PYTHON, JAVASCRIPT, TOKENS)}
 
@@ -24,16 +29,15 @@ def language_named(name: str) -> Language:
 
 def language_of(path: str | PurePath) -> Language:
     """The language of a file, by the ending of its name."""
+    by_suffix = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
     suffix = PurePath(path).suffix.lower()
-    for language in LANGUAGES.values():
-        if suffix in language.suffixes:
-            return language
-    endings = ", ".join(suffix for language in LANGUAGES.values() for suffix in language.suffixes)
-    raise UsageError(f"{path}: the ending is none of {endings}; say --language")
+    if suffix not in by_suffix:
+        raise UsageError(f"{path}: the ending is none of {', '.join(by_suffix)}; say --language")
+    return by_suffix[suffix]
 
 
 def parse(text: str, language: str | Language, *, tolerant: bool = False) -> Traversal:
-    """Parse a source text. A tolerant parse mends broken places where the language's parser can.
+    """Parse a source text. A tolerant parse recovers from syntax errors where the language's parser can.
 
     >>> traversal = parse("x = 7", "python")
     >>> list(zip(traversal.types, traversal.values))
@@ -42,18 +46,3 @@ def parse(text: str, language: str | Language, *, tolerant: bool = False) -> Tra
     if isinstance(language, str):
         language = language_named(language)
     return language.parse(text, tolerant)
-
-
-__all__ = [
-    "JAVASCRIPT",
-    "LANGUAGES",
-    "PYTHON",
-    "TOKENS",
-    "Language",
-    "Role",
-    "Span",
-    "Traversal",
-    "language_named",
-    "language_of",
-    "parse",
-]

@@ -23,8 +23,6 @@ from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import IDENTIFIER_ROLES, Role, Traversal
 
-NO_NAME = "no name to complete"
-"""The reason of the ParseError for a cursor where no name can be."""
 CALL = "()"
 """What follows a name that is a statement by itself: alone it would do nothing, so it is taken for a call."""
 ONE_LINE_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"
@@ -58,7 +56,7 @@ class SplitSource:
 
     def error(self, detail: str) -> ParseError:
         """The error for a cursor where no name can be."""
-        return ParseError(NO_NAME, detail, self.line)
+        return ParseError("no name to complete", detail, self.line)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cut a traversal: into functions, for variable misuse; into overlapping windows, for completion."""
+"""Parts of a traversal: functions, for variable misuse; overlapping windows, for completion."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Slice(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A run of nodes whose first `context` nodes have been seen before and are context only."""
+    """A run of nodes. The first `context` nodes are in the window before, too, and are not predicted again."""
 
     start: int
     stop: int
@@ -39,7 +39,7 @@ def functions(traversal: Traversal, language: Language) -> list[Slice]:
 
 
 def outermost(slices: Sequence[Slice]) -> list[Slice]:
-    """Those functions that stand in no other: nested functions are not taken apart (paper, section 4.1).
+    """The functions that are in no other: nested functions are not separated from them (paper, section 4.1).
 
     >>> outermost([Slice(2, 10), Slice(5, 3), Slice(12, 4)])
     [Slice(start=2, length=10), Slice(start=12, length=4)]
@@ -52,51 +52,40 @@ def outermost(slices: Sequence[Slice]) -> list[Slice]:
 
 
 def qualified_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str:
-    """The name of a function, behind those of the classes and functions around it: `Parser.read`.
+    """The name of a function after those of the classes and functions around it: `Parser.read`.
 
-    A function that is born without a name has that of the variable, the method or the key that it is given to.
+    An anonymous function has the name of the variable, the method or the key that it is assigned to.
     """
-    names = [_function_name(traversal, roles, node, language) or ANONYMOUS]
+    names = [_name(traversal, roles, node, language) or ANONYMOUS]
     while (node := traversal.parents[node]) >= 0:
-        is_function = traversal.types[node] in language.function_types
-        look = _function_name if is_function else _own_name
-        if name := look(traversal, roles, node, language):
-            names.append(name)
-    return ".".join(reversed(names))
+        names.append(_name(traversal, roles, node, language) or "")
+    return ".".join(filter(None, reversed(names)))
 
 
-def _function_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str | None:
-    if name := _own_name(traversal, roles, node, language):
-        return name
-    parent = traversal.parents[node]
-    if parent < 0:
-        return None
-    if roles[parent] in _BOUND:
-        return traversal.values[parent]
-    if traversal.types[parent] in language.naming_types and roles[node - 1] in _BOUND:
-        return traversal.values[node - 1]
-    return None
-
-
-def _own_name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str | None:
-    """The name that a function or class is defined with: its value, or that of its first child."""
+def _name(traversal: Traversal, roles: Sequence[Role], node: int, language: Language) -> str | None:
+    """The name of a function or class: its value, or that of its first child, or what a function is assigned to."""
+    types, values, parent, child = traversal.types, traversal.values, traversal.parents[node], node + 1
     if roles[node] in _DEFINED:
-        return traversal.values[node]
-    child = node + 1
+        return values[node]
     if child < len(traversal) and traversal.parents[child] == node and roles[child] in _DEFINED:
         # A definition that is the first child of a block is not the block's name.
-        return None if traversal.types[child] in language.scope_types else traversal.values[child]
+        return None if types[child] in language.scope_types else values[child]
+    if parent >= 0 and types[node] in language.function_types:
+        if roles[parent] in _BOUND:
+            return values[parent]
+        if types[parent] in language.naming_types and roles[node - 1] in _BOUND:
+            return values[node - 1]
     return None
 
 
 def windows(length: int, size: int = 500, stride: int = 250) -> list[Window]:
-    """Cover a traversal with windows; each node is predicted in one of them (paper, section 4.1; Kim et al. 2021).
+    """Cover a traversal with windows. Each node is predicted in one of them (paper, section 4.1; Kim et al. 2021).
 
     >>> [tuple(window) for window in windows(900)]
     [(0, 500, 0), (250, 750, 250), (400, 900, 350)]
 
-    The last window reaches back so that it is as long as the others: its targets have as much context as can be had.
-    Windows as far apart as they are long do not overlap, nor does the last one.
+    The last window starts earlier so that it is as long as the others, which gives its targets the most context.
+    If the stride equals the size, no windows overlap, not even the last one.
     """
     if not 0 < stride <= size:
         raise ValueError(f"the stride must be between 1 and the size {size}, not {stride}")

@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordStyle:
-    """How a published corpus spells one tree on one line."""
+    """How a published corpus writes one tree on one line."""
 
     has_ids: bool
-    """Each node carries its own index, and blanks stand around the punctuation (JS150)."""
+    """Each node has its own index, and there are blanks around the punctuation (JS150)."""
     ends_with_zero: bool
     """The array ends with the integer 0 (JS150)."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language: which files are its own, how they become a traversal, what the nodes mean."""
+    """One language: its files, how they are parsed to a traversal, what the nodes mean."""
 
     name: str
     suffixes: tuple[str, ...]
     """File name endings, with the dot, lower case."""
     encoding: Callable[[bytes], str]
-    """The name of the encoding that a file's bytes are in, so that a text can be written back in it; raises
-    ParseError (reason "not text in a known encoding")."""
+    """The name of the encoding of a file's bytes, in which a text can be written back; raises ParseError (reason "not
+    text in a known encoding")."""
     parse: Callable[[str, bool], Traversal]
-    """Text to traversal. The flag asks for a tolerant parse: broken places are mended where the
-    parser can, instead of raising ParseError."""
+    """Text to traversal. If the flag is set, the parse is tolerant: it recovers from errors where the parser can,
+    instead of raising ParseError."""
     roles: Callable[[Traversal], list[Role]]
     """The role of every node, from types, values and parents alone, so that published records have roles too."""
     function_types: frozenset[str]
     """The node types that are functions."""
     scope_types: frozenset[str]
-    """The node types within which names are bound that cannot be seen outside."""
+    """The node types that open a scope: names bound inside them are not visible outside."""
     record: RecordStyle
     """The published format that holds trees of this language."""
     class_types: frozenset[str] = frozenset()
@@ -92,12 +92,12 @@ class Language:
 
 
 _FILTERS = Lock()
-"""Held while warnings about a file are silenced: the filters belong to the whole process."""
+"""Held while warnings are suppressed: the filters belong to the whole process."""
 
 
 @contextmanager
 def silenced_warnings() -> Iterator[None]:
-    """Keep in what Python warns about in a file that is read: it is not the caller's code."""
+    """Suppress warnings about a file that is parsed: it is not the caller's code."""
     with _FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

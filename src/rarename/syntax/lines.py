@@ -1,4 +1,4 @@
-"""Source text and the places in it: write values back where they stand."""
+"""Source text and the spans in it: from spans to offsets, and new names written into a text."""
 
 import re
 from codecs import BOM_UTF8
@@ -31,13 +31,13 @@ class Lines:
         return self.data[self._starts[number - 1] : stop].decode("utf-8").rstrip("\r\n")
 
     def characters(self, line: int, column: int) -> int:
-        """How many characters stand on a line before a column that counts bytes."""
+        """The number of characters on a line before a column that counts bytes."""
         start = self._starts[line - 1]
         return len(self.data[start : start + column].decode("utf-8"))
 
 
 def is_name(value: str | None) -> bool:
-    """Whether a value is a name, dotted or not: an import's `*` and a key like `"a b"` are none.
+    """Whether a value is a name, dotted or not: the `*` of an import and a key like `"a b"` are not.
 
     >>> [is_name(value) for value in ("x", "os.path", "#secret", "*", "a b", None)]
     [True, True, True, False, False, False]
@@ -49,7 +49,7 @@ def is_name(value: str | None) -> bool:
 
 
 def identifiers(traversal: Traversal, language: Language) -> list[bool]:
-    """For each node whether it holds a name somebody chose, and not a literal or an operator."""
+    """For each node whether it holds a name that somebody chose, and not a literal or an operator."""
     return [
         role in IDENTIFIER_ROLES and is_name(value)
         for role, value in zip(language.roles(traversal), traversal.values, strict=True)
@@ -57,9 +57,9 @@ def identifiers(traversal: Traversal, language: Language) -> list[bool]:
 
 
 def rewrite(text: str, traversal: Traversal, values: Sequence[str | None], language: Language) -> str:
-    """Write new names into a source text where the old ones stand; all else stays, comments and layout included.
+    """Replace names in a source text; comments and layout stay.
 
-    Only identifiers are written; the key of an object is one, in quotes or not, as it is in the tree.
+    Only identifiers are replaced. The key of an object is one, in quotes or not.
     """
     lines = Lines(text.encode("utf-8"), language)
     changes: dict[int, tuple[int, bytes]] = {}
@@ -68,11 +68,10 @@ def rewrite(text: str, traversal: Traversal, values: Sequence[str | None], langu
         if not is_identifier or new is None or new == traversal.values[node]:
             continue
         span = traversal.span(node)
-        if not span.line:
-            continue
-        place = lines.slice(span)
-        # A shorthand such as `{a}` is two nodes at one place: they have one name, hence one change.
-        changes[place.start] = (place.stop, new.encode("utf-8"))
+        if span.line:
+            old = lines.slice(span)
+            # A shorthand such as `{a}` is two nodes with one span. They have one name, hence one change.
+            changes[old.start] = (old.stop, new.encode("utf-8"))
     pieces, done = [], 0
     for start, (stop, new_name) in sorted(changes.items()):
         pieces += [lines.data[done:start], new_name]

@@ -1,4 +1,4 @@
-"""Published records: one syntax tree as one line of JSON, as PY150 and JS150 spell it.
+"""Published records: one syntax tree as one line of JSON, as in PY150 and JS150.
 
 PY150   [{"type":"Module","children":[1]},{"type":"Expr","children":[2]},{"type":"NameLoad","value":"x"}]
 JS150   [ { "id":0, "type":"Program", "children":[1] }, { "id":1, "type":"EmptyStatement" }, 0]
@@ -17,19 +17,22 @@ JS150 = RecordStyle(has_ids=True, ends_with_zero=True)
 
 
 def write_record(traversal: Traversal, style: RecordStyle) -> str:
-    """Spell a traversal as the published corpora do, without the line's end.
+    """Write a traversal as the published corpora do, without the end of the line.
 
     >>> tree = Traversal(["Module", "Expr", "NameLoad"], [None, None, "x"], [-1, 0, 1])
     >>> write_record(tree, PY150)
     '[{"type":"Module","children":[1]},{"type":"Expr","children":[2]},{"type":"NameLoad","value":"x"}]'
     """
-    write_node = _write_numbered_node if style.has_ids else _write_plain_node
-    nodes = [
-        write_node(node, kind, value, children)
-        for node, (kind, value, children) in enumerate(
-            zip(traversal.types, traversal.values, traversal.children(), strict=True)
-        )
-    ]
+    nodes = []
+    rows = zip(traversal.types, traversal.values, traversal.children(), strict=True)
+    for node, (type_, value, children) in enumerate(rows):
+        parts = [f'"type":{_quote(type_)}']
+        if value is not None:
+            parts.append(f'"value":{_quote(value)}')
+        if children:
+            # JS150 has the children at the end, PY150 before the value.
+            parts.insert(2 if style.has_ids else 1, f'"children":[{",".join(map(str, children))}]')
+        nodes.append(f'{{ "id":{node}, {", ".join(parts)} }}' if style.has_ids else f"{{{','.join(parts)}}}")
     if style.ends_with_zero:
         nodes.append("0")
     return f"[ {', '.join(nodes)}]" if style.has_ids else f"[{','.join(nodes)}]"
@@ -38,40 +41,23 @@ def write_record(traversal: Traversal, style: RecordStyle) -> str:
 def read_record(line: str | bytes) -> Traversal:
     """Read one record of either corpus, on one line or pretty-printed.
 
-    What the published files are known to contain is accepted: numbers as values (they become text),
-    missing values, anything but objects at the end. Whatever would make a wrong tree is a RecordError.
-    A record in which no node has children is a sequence: every node is a root.
+    What the published files are known to contain is accepted: numbers as values (they become text), missing values,
+    anything but objects at the end. Whatever would make a wrong tree is a RecordError. A record in which no node has
+    children is a sequence: every node is a root.
     """
-    nodes = _strip_end(_load(line))
+    nodes = _without_end(_load(line))
     types: list[str] = []
     values: list[str | None] = []
     parents = [-1] * len(nodes)
     for index, node in enumerate(nodes):
         types.append(_type_of(index, node))
         values.append(_value_of(index, node))
-        _adopt(index, node, parents)
+        _set_parents(index, node, parents)
     _check_preorder(parents)
     return Traversal(types, values, parents)
 
 
-def _write_plain_node(node: int, kind: str, value: str | None, children: list[int]) -> str:
-    text = f'{{"type":{_quote(kind)}'
-    if children:
-        text += f',"children":[{",".join(map(str, children))}]'
-    if value is not None:
-        text += f',"value":{_quote(value)}'
-    return text + "}"
-
-
-def _write_numbered_node(node: int, kind: str, value: str | None, children: list[int]) -> str:
-    text = f'{{ "id":{node}, "type":{_quote(kind)}'
-    if value is not None:
-        text += f', "value":{_quote(value)}'
-    if children:
-        text += f', "children":[{",".join(map(str, children))}]'
-    return text + " }"
-
-
+_PREORDER = "a record lists its nodes in pre-order"
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
@@ -102,7 +88,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise RecordError(f"the record is not JSON: {name} is no JSON number")
 
 
-def _strip_end(nodes: list[Any]) -> list[Any]:
+def _without_end(nodes: list[Any]) -> list[Any]:
     """Drop what is not a node from the end: JS150 puts a 0 there."""
     end = len(nodes)
     while end and not isinstance(nodes[end - 1], dict):
@@ -127,17 +113,15 @@ def _type_of(index: int, node: Any) -> str:
 
 def _value_of(index: int, node: dict[str, Any]) -> str | None:
     value = node.get("value")
-    if value is None:
-        return None
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         return value
     if type(value) is int:
         return NumberValue(value)
     raise RecordError(f"node {index} has {_name_of(value)} as its value; expected a string or a number")
 
 
-def _adopt(index: int, node: dict[str, Any], parents: list[int]) -> None:
-    """Enter a node as the parent of its children."""
+def _set_parents(index: int, node: dict[str, Any], parents: list[int]) -> None:
+    """Set a node as the parent of its children."""
     children = node.get("children", [])
     if not isinstance(children, list):
         raise RecordError(f"the children of node {index} are {_name_of(children)}, not an array of node numbers")
@@ -149,10 +133,7 @@ def _adopt(index: int, node: dict[str, Any], parents: list[int]) -> None:
             raise RecordError(f"node {index} has a child {_short(child)}, but the nodes are 0 to {len(parents) - 1}")
         if child <= previous:
             after = "its parent" if previous == index else f"its sibling {previous}"
-            raise RecordError(
-                f"node {child}, a child of node {index}, does not come after {after}; "
-                "a record lists its nodes in pre-order"
-            )
+            raise RecordError(f"node {child}, a child of node {index}, does not come after {after}; {_PREORDER}")
         if parents[child] >= 0:
             raise RecordError(f"node {child} is a child of both node {parents[child]} and node {index}")
         parents[child] = index
@@ -160,26 +141,22 @@ def _adopt(index: int, node: dict[str, Any], parents: list[int]) -> None:
 
 
 def _check_preorder(parents: list[int]) -> None:
-    """Make sure that the array's order is the pre-order walk: subtrees must be contiguous."""
-    if not any(parent >= 0 for parent in parents):
+    """Check that the nodes are in pre-order: subtrees must be contiguous."""
+    if max(parents) < 0:
         return
-    for node in range(1, len(parents)):
-        if parents[node] < 0:
-            raise RecordError(f"node {node} is nobody's child; only node 0 may be the root")
-    open_nodes = [0]  # the path from the root to the node before
-    for node in range(1, len(parents)):
-        while open_nodes and open_nodes[-1] != parents[node]:
-            open_nodes.pop()
-        if not open_nodes:
-            raise RecordError(
-                f"node {node} is a child of node {parents[node]}, whose subtree has already ended; "
-                "a record lists its nodes in pre-order"
-            )
-        open_nodes.append(node)
+    if -1 in parents[1:]:
+        raise RecordError(f"node {parents.index(-1, 1)} is nobody's child; only node 0 may be the root")
+    path = [0]  # from the root to the node before
+    for node, parent in enumerate(parents[1:], 1):
+        while path and path[-1] != parent:
+            path.pop()
+        if not path:
+            raise RecordError(f"node {node} is a child of node {parent}, whose subtree has already ended; {_PREORDER}")
+        path.append(node)
 
 
 def _name_of(value: object) -> str:
-    """What a JSON value is, in JSON's words."""
+    """A JSON value, for a message."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -61,11 +61,8 @@ class ScopeRules:
     def scopes(self, types: NDArray[np.integer], parents: Nodes, is_hoisted: Flags | None = None) -> Nodes:
         """For each node the node that opens the scope it is in; -1 for the outermost scope."""
         above = self._above(types, parents)
-        result = _of_parents(_innermost(self.opens[types], above), above)
-        if is_hoisted is not None:
-            in_function = _of_parents(_innermost(self.is_function[types], above), above)
-            result = np.where(is_hoisted, in_function, result)
-        return result
+        result = _around(self.opens[types], above)
+        return result if is_hoisted is None else np.where(is_hoisted, _around(self.is_function[types], above), result)
 
     def lookup_scopes(self, types: NDArray[np.integer], parents: Nodes) -> Nodes:
         """The same, but for a node that opens a scope the next one in which names are looked up from inside it.
@@ -91,8 +88,9 @@ class ScopeRules:
         return above
 
 
-def _of_parents(column: Nodes, above: Nodes) -> Nodes:
-    return np.where(above >= 0, column[above], -1).astype(np.int32)
+def _around(opens: Flags, above: Nodes) -> Nodes:
+    """For each node the first that opens a scope on the way up, without itself; -1 for none."""
+    return np.where(above >= 0, _innermost(opens, above)[above], -1).astype(np.int32)
 
 
 def _innermost(opens: Flags, above: Nodes) -> Nodes:

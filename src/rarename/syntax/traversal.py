@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Role(IntEnum):
-    """What a node's value is to the program. The language decides it, from the tree alone."""
+    """What the value of a node is to the program, determined from the tree alone."""
 
     NONE = 0
     """The node has no value."""
@@ -21,7 +21,7 @@ class Role(IntEnum):
     PARAMETER = 3
     """A parameter of a function."""
     ATTRIBUTE = 4
-    """A name behind a dot, or a key of an object literal."""
+    """A name after a dot, or a key of an object literal."""
     FUNCTION = 5
     """The name of a function, where it is defined."""
     CLASS = 6
@@ -33,24 +33,24 @@ class Role(IntEnum):
     OPERATOR = 9
     """An operator that the format keeps as a value (`+` of a JavaScript expression)."""
     CONSTANT = 10
-    """A constant with a name: None, true, Infinity's kin excluded."""
+    """A constant with a keyword: None, true. `Infinity` is a variable."""
     NUMBER = 11
     STRING = 12
     REGEXP = 13
 
 
 VARIABLE_ROLES = frozenset({Role.READ, Role.WRITE, Role.PARAMETER})
-"""The places that hold a variable."""
+"""The roles of variables."""
 
 IDENTIFIER_ROLES = VARIABLE_ROLES | {Role.ATTRIBUTE, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.KEYWORD}
-"""The places that hold a name somebody chose: what anonymization of source text may replace."""
+"""The roles of names that somebody chose: what anonymization of source text may replace."""
 
 LITERAL_ROLES = frozenset({Role.CONSTANT, Role.NUMBER, Role.STRING, Role.REGEXP})
-"""The places that hold a literal."""
+"""The roles of literals."""
 
 
 class Span(NamedTuple):
-    """A place in the source: lines from 1, columns from 0 in UTF-8 bytes, the end exclusive."""
+    """An extent in the source: lines from 1, columns from 0 in UTF-8 bytes, the end exclusive."""
 
     line: int
     column: int
@@ -59,11 +59,11 @@ class Span(NamedTuple):
 
 
 NO_PLACE = Span(0, 0, 0, 0)
-"""The span of a node that stands nowhere in the source, such as an empty list of decorators."""
+"""The span of a node without text in the source, such as an empty list of decorators."""
 
 
 class NumberValue(str):
-    """A value that JS150 writes as a JSON number: the key of `{1: x}`. Everywhere else it is its digits."""
+    """A value that JS150 writes as a JSON number: the key of `{1: x}`. Elsewhere it is a string of digits."""
 
     __slots__ = ()
 
@@ -86,11 +86,11 @@ class MisuseLabel:
 class Traversal:
     """A syntax tree as its pre-order walk.
 
-    A subtree is a contiguous slice, so a function is `(start, length)` and costs nothing to cut out.
+    A subtree is a contiguous slice, so a function is `(start, length)`.
 
-    `spans` has a row `line, column, end_line, end_column` for each node. Where a node carries an
-    identifier, the span is the place of that identifier's text (for `def f(): ...` the `f`); for any
-    other node it is the extent of the construct. Published records carry no places: `spans` is None.
+    `spans` has a row `line, column, end_line, end_column` for each node. The span of a node with an identifier is that
+    of the identifier's text (for `def f(): ...` the `f`); for any other node it is the extent of the construct.
+    Published records have no positions: `spans` is None.
     """
 
     types: Sequence[str]
@@ -103,7 +103,7 @@ class Traversal:
         return len(self.types)
 
     def span(self, node: int) -> Span:
-        """The place of a node, `NO_PLACE` when it has none."""
+        """The span of a node, `NO_PLACE` if it has none."""
         if self.spans is None:
             return NO_PLACE
         return Span(*self.spans[node].tolist())

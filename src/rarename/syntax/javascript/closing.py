@@ -135,10 +135,11 @@ def closer_of(stack: Stack, depth: int) -> str:
 
 def _holds_pattern(stack: Stack, depth: int) -> bool:
     """Whether the brackets that are open inside a bracket are a pattern: `{a = b` is no literal."""
+    object_kind = Kind.OBJECT  # the attribute of an enum is slow, and this loop is quadratic in deep code
     for bracket in stack[depth + 1 :]:
-        if bracket.kind is Kind.OBJECT and (bracket.has_default or bracket.tokens[1:2] == ["="]):
+        if bracket.kind is object_kind and (bracket.has_default or bracket.tokens[1:2] == ["="]):
             return True
-        if bracket.kind is not Kind.OBJECT and bracket.opener != "[":
+        if bracket.kind is not object_kind and bracket.opener != "[":
             return False
     return False
 

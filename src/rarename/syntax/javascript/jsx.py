@@ -16,16 +16,13 @@ class JsxWalker(Walker):
         self._visit(children, self._write("JSXFragment" if is_fragment else "JSXElement", node, parent))
 
     def jsx_opening_element(self, node: int, parent: int) -> None:
-        self._tag("JSXOpening", node, parent)
-
-    def jsx_closing_element(self, node: int, parent: int) -> None:
-        self._tag("JSXClosing", node, parent)
-
-    def _tag(self, type_: str, node: int, parent: int) -> None:
         name = self._present(node, "name")
-        written = self._write(type_ + ("Element" if name else "Fragment"), node, parent)
+        side = "JSXClosing" if self.kinds[node] == "jsx_closing_element" else "JSXOpening"
+        written = self._write(side + ("Element" if name else "Fragment"), node, parent)
         self._visit([child for child in self._children(node) if child not in name], written)
         self._visit_as(self.tag_name, name, written)
+
+    jsx_closing_element = jsx_opening_element
 
     def jsx_self_closing_element(self, node: int, parent: int) -> None:
         self.jsx_opening_element(node, self._write("JSXElement", node, parent))

@@ -59,12 +59,14 @@ def _without_lone_surrogates(text: str) -> str:
 
 
 def cooked_number(raw: str) -> str:
-    """A number as JavaScript prints its value.
+    """A number as JavaScript prints its value, a BigInt without its `n`.
 
-    >>> [cooked_number(raw) for raw in ("0x10", ".5", "1.0", "1e21", "017", "1_000", "1e400")]
-    ['16', '0.5', '1', '1e+21', '15', '1000', 'Infinity']
+    >>> [cooked_number(raw) for raw in ("0x10", ".5", "1.0", "1e21", "017", "1_000", "1e400", "0x10n")]
+    ['16', '0.5', '1', '1e+21', '15', '1000', 'Infinity', '16']
     """
     digits = raw.replace("_", "").lower()
+    if digits.endswith("n"):
+        return _big_integer(digits[:-1])
     try:
         if digits[:2] in _BASES:
             return _printed(float(_integer(digits)))
@@ -77,14 +79,7 @@ def cooked_number(raw: str) -> str:
         return raw
 
 
-def is_big_integer(raw: str) -> bool:
-    """Whether a number is written as a BigInt: `10n`, `0xFFn`."""
-    return raw.endswith("n")
-
-
-def cooked_big_integer(raw: str) -> str:
-    """A BigInt as JavaScript prints it, without the `n`: `0x10n` is `16`."""
-    digits = raw[:-1].replace("_", "").lower()
+def _big_integer(digits: str) -> str:
     if digits[:2] not in _BASES:
         return digits.lstrip("0") or "0"
     # Python refuses to print integers of thousands of digits; Decimal does not.

@@ -9,14 +9,7 @@ from typing import ClassVar
 
 from rarename.syntax.javascript.cst import ERROR, FIELDS, NODE_KINDS, ConcreteTree
 from rarename.syntax.javascript.jsx import JsxWalker
-from rarename.syntax.javascript.literals import (
-    cooked_big_integer,
-    cooked_number,
-    cooked_regexp,
-    cooked_string,
-    cooked_template,
-    is_big_integer,
-)
+from rarename.syntax.javascript.literals import cooked_number, cooked_regexp, cooked_string, cooked_template
 from rarename.syntax.javascript.walker import MISSING_NAME, Method
 from rarename.syntax.traversal import NumberValue, Traversal
 
@@ -38,8 +31,6 @@ _PATTERNS = {
     "spread_element": "RestElement",
 }
 """What literals become where a value is assigned to them."""
-
-
 _SAME_NAMES = frozenset(
     """
     array_pattern assignment_pattern await_expression break_statement catch_clause continue_statement debugger_statement
@@ -55,7 +46,7 @@ def to_estree(tree: ConcreteTree, made_up_names: frozenset[int] = frozenset()) -
     """The abstract tree of a concrete one. At the bytes in `made_up_names` the source has no name of its own."""
     converter = _Converter(tree, made_up_names)
     # The root of hopeless code is an error, not a program.
-    converter.statements(0, converter._write("Program", 0, -1))
+    converter.statements(converter._children(0), converter._write("Program", 0, -1))
     converter.run()
     if tree.errors:
         converter.add_leftovers()
@@ -129,10 +120,7 @@ class _Converter(JsxWalker):
 
     def number(self, node: int, parent: int) -> None:
         raw = self._text(node)
-        if is_big_integer(raw):
-            self._write("LiteralBigInt", node, parent, cooked_big_integer(raw))
-        else:
-            self._write("LiteralNumber", node, parent, cooked_number(raw))
+        self._write("LiteralBigInt" if raw.endswith("n") else "LiteralNumber", node, parent, cooked_number(raw))
 
     def string(self, node: int, parent: int) -> None:
         self._write("LiteralString", node, parent, self._string_value(node))
@@ -339,7 +327,7 @@ class _Converter(JsxWalker):
                 start, end = start + 1, end - 1
         elif kind == "number":
             raw = self._text(key)
-            value = cooked_big_integer(raw) if is_big_integer(raw) else NumberValue(cooked_number(raw))
+            value = cooked_number(raw) if raw.endswith("n") else NumberValue(cooked_number(raw))
         elif kind:
             start += kind == "private_property_identifier"
             value = self._name(start, end)
@@ -425,9 +413,8 @@ class _Converter(JsxWalker):
     def arrow_function(self, node: int, parent: int) -> None:
         written = self._write("ArrowFunctionExpression", node, parent)
         body = self._child(node, "body")
-        self.stack.append(
-            (self.labelled_block if self._is_labelled_block(body) else self._default_method(body), body, written)
-        )
+        method = self.labelled_block if self._is_labelled_block(body) else self._default_method(body)
+        self.stack.append((method, body, written))
         self._visit(self._parameters(node), written)
 
     def class_declaration(self, node: int, parent: int) -> None:
@@ -459,15 +446,12 @@ class _Converter(JsxWalker):
     def class_static_block(self, node: int, parent: int) -> None:
         written = self._write("StaticBlock", node, parent)
         for body in self._present(node, "body"):
-            self.statements(body, written)
+            self.statements(self._children(body), written)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def statements(self, node: int, parent: int) -> None:
-        """The statements in a concrete node. In broken code there may be expressions among them."""
-        self._statements(self._children(node), parent)
-
-    def _statements(self, children: Sequence[int], parent: int) -> None:
+    def statements(self, children: Sequence[int], parent: int) -> None:
+        """A list of statements. In broken code there may be expressions among them."""
         if self.tree.errors:
             self._visit_as(self.statement, children, parent)
         else:
@@ -477,14 +461,14 @@ class _Converter(JsxWalker):
         """A statement of a broken list. What is no statement becomes an ExpressionStatement."""
         kind = self.kinds[node]
         if kind == ERROR:
-            self.statements(node, parent)
+            self.statements(self._children(node), parent)
         elif kind.endswith(("_statement", "_declaration")) or kind == "statement_block":
             self.methods[kind](node, parent)
         else:
             self._visit([node], self._write("ExpressionStatement", node, parent))
 
     def statement_block(self, node: int, parent: int) -> None:
-        self.statements(node, self._write("BlockStatement", node, parent))
+        self.statements(self._children(node), self._write("BlockStatement", node, parent))
 
     def expression_statement(self, node: int, parent: int) -> None:
         """No expression statement starts with a brace: tree-sitter took a block for an object."""
@@ -572,7 +556,7 @@ class _Converter(JsxWalker):
         test = self._child(node, "value")
         body = [child for child in self._children(node) if child != test]
         start, end = (self.starts[body[0]], self.ends[body[-1]]) if body else (-1, -1)
-        self._statements(body, self._write_at("BlockStatement", start, end, parent))
+        self.statements(body, self._write_at("BlockStatement", start, end, parent))
 
     def labeled_statement(self, node: int, parent: int) -> None:
         """The label is lost, as in JS150."""
@@ -581,19 +565,16 @@ class _Converter(JsxWalker):
     # -- modules ------------------------------------------------------------------------------------------------------
 
     def import_specifier(self, node: int, parent: int) -> None:
-        self._specifier("ImportSpecifier", node, parent)
-
-    def export_specifier(self, node: int, parent: int) -> None:
-        self._specifier("ExportSpecifier", node, parent)
-
-    def _specifier(self, type_: str, node: int, parent: int) -> None:
         """`a as b` has two children, `a` one. `default` is a token of the grammar, and a name here."""
-        written = self._write(type_, node, parent)
+        is_import = self.kinds[node] == "import_specifier"
+        written = self._write("ImportSpecifier" if is_import else "ExportSpecifier", node, parent)
         for child in reversed(self.tree.children(node)):
             if self.kinds[child] == "default":
                 self.stack.append((self.identifier, child, written))
             elif self.kinds[child] in NODE_KINDS:
                 self._visit([child], written)
+
+    export_specifier = import_specifier
 
     def import_clause(self, node: int, parent: int) -> None:
         for child in reversed(self._children(node)):

@@ -23,7 +23,7 @@ class Walker:
     """One walk over a concrete tree, and the abstract nodes written so far.
 
     A concrete node is visited by the method with the name of its kind. The method writes the abstract node and puts
-    its children on a stack. So code that nests a hundred thousand levels deep is walked without recursion.
+    its children on a stack. So code of any depth is walked without recursion.
     """
 
     plain_types: ClassVar[dict[str, str]] = {}

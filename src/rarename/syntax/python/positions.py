@@ -71,12 +71,9 @@ class Source:
         match = _NAME_BEFORE.search(self.text, self.line_starts[line - 1], end)
         return len(match[0]) if match else 0
 
-    def width_after(self, line: int, column: int, name: str) -> int:
+    def width_after(self, line: int, column: int) -> int:
         """The number of bytes of the identifier that starts at a position."""
-        start = self.offset(line, column)
-        if name.isascii() and self.text.startswith(name.encode(), start):
-            return len(name)
-        match = NAME.match(self.text, start)
+        match = NAME.match(self.text, self.offset(line, column))
         return len(match[0]) if match else 0
 
 
@@ -98,7 +95,7 @@ def set_span_between(node: Any, first: Any, last: Any) -> Any:
 def name_at_start(node: Any, source: Source) -> RawSpan:
     """The identifier of a parameter or keyword; an annotation or a value may follow."""
     line, column, name = node.lineno, node.col_offset, node.arg
-    width = len(name) if source.is_ascii else source.width_after(line, column, name)
+    width = len(name) if source.is_ascii else source.width_after(line, column)
     return line, column, line, column + width
 
 

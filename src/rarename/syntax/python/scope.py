@@ -165,10 +165,8 @@ class _Resolver:
 
     def _local_scopes(self) -> set[int]:
         """The scope of the node, and the one around its comprehension, which runs at once."""
-        num_comprehensions = 0
-        while self.types[self.enclosing[num_comprehensions]] in COMPREHENSION_TYPES:
-            num_comprehensions += 1
-        return set(self.enclosing[: num_comprehensions + 1])
+        is_outer = (self.types[scope] not in COMPREHENSION_TYPES for scope in self.enclosing)
+        return set(self.enclosing[: list(is_outer).index(True) + 1])
 
     def _subtree_end(self, root: int) -> int:
         size = len(self.parents)

@@ -88,4 +88,4 @@ class MisuseModel(nn.Module):
 
 def _with_no_bug(location: Tensor, no_bug: Tensor) -> Tensor:
     """Put the logit of "no bug" before those of the nodes: (B, 1 + L)."""
-    return torch.cat([no_bug.expand(len(location), 1), location], dim=1)
+    return torch.cat([no_bug.expand(location.shape[0], 1), location], dim=1)  # `len` would fix the size of an export

@@ -1,0 +1,103 @@
+"""Tasks on any `concurrent.futures.Executor`; here a pool of new processes, elsewhere that of a cluster."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rarename.errors import RarenameError
+from rarename.progress import Progress
+
+WORKER_DIED = "a worker process died; is there enough memory? Run the same command to resume"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call that writes a file."""
+
+    function: Callable[..., None]
+    arguments: tuple[Any, ...]
+    result: Path
+    """Exists when the task is done."""
+    num_steps: int = 1
+
+
+class Workers:
+    """Runs tasks on a given executor, or on one of its own, which can be restarted after a worker process died."""
+
+    def __init__(self, jobs: int, executor: Executor | None, progress: Progress) -> None:
+        self._jobs, self._progress, self._is_ours = jobs, progress, executor is None
+        self._executor = executor or self._new_executor()
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._is_ours:
+            self._executor.shutdown(cancel_futures=True)
+
+    def _new_executor(self) -> Executor:
+        return _InlineExecutor() if self._jobs == 1 else process_pool(self._jobs)
+
+    def restart(self) -> None:
+        if not self._is_ours:
+            raise RarenameError(WORKER_DIED)
+        self._executor.shutdown()
+        self._executor = self._new_executor()
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Run the tasks that are not done yet; BrokenExecutor if a worker process dies."""
+        todo = iter([task for task in tasks if not task.result.exists()])
+        pending: dict[Future[None], Task] = {}
+        try:
+            while True:
+                # Few tasks are queued at a time, so that Ctrl-C takes effect soon.
+                for task in islice(todo, 2 * self._jobs - len(pending)):
+                    pending[self._executor.submit(task.function, *task.arguments)] = task
+                if not pending:
+                    return
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    future.result()
+                    self._progress.advance(pending.pop(future).num_steps)
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+class _InlineExecutor(Executor):
+    """Runs each task at once, in the calling thread."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+def process_pool(jobs: int) -> ProcessPoolExecutor:
+    """A pool of new processes. They inherit no lock, ignore Ctrl-C, and end when this process ends or is killed."""
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_exit_with_parent)
+    # Ctrl-C reaches all processes of a terminal. The workers inherit this mask, so only this process handles it.
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for _ in range(jobs):
+            pool.submit(int)  # starts a process
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+    return pool
+
+
+def _exit_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def exit_after_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=exit_after_parent, daemon=True).start()

@@ -1,0 +1,229 @@
+"""Which examples of a corpus come when, and what a small model learns from them."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from rarename.config import MisuseConfig, ModelConfig
+from rarename.corpus.store import Corpus
+from rarename.encoding import Encoding
+from rarename.errors import UsageError
+from rarename.syntax import PYTHON, Role, parse
+from rarename.syntax.functions import functions
+from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseCollator, MisuseExample
+from rarename.tasks.misuse.dataset import FunctionDataset
+from rarename.tasks.misuse.functions import EncodedFile, Function, is_eligible
+from rarename.tasks.misuse.injection import sample_local_bug
+from rarename.tasks.misuse.loss import misuse_loss
+from rarename.tasks.misuse.metrics import MisuseMetrics
+from rarename.tasks.misuse.task import MisuseTask
+from rarename.training.trainer import to_device
+from rarename.vocabulary import Vocabulary
+
+CPU = torch.device("cpu")
+
+
+class FakeDataset(list):
+    """Functions with the names 10 to 13, each read twice and bound once."""
+
+    has_labels = False
+    project_names = ("project",)
+
+    def __init__(self, num_functions=20):
+        values = np.array([10, 11, 12, 13, 10, 11, 12, 13, 10, 11, 12, 13])
+        roles = np.array([Role.PARAMETER] * 4 + [Role.READ] * 8, np.int8)
+        scopes = np.array([-1] + [0] * 11, np.int32)
+        super().__init__(Function(np.zeros(12, np.int16), values, roles, scopes) for _ in range(num_functions))
+        self.lengths = np.full(num_functions, 12)
+
+    def project(self, index):
+        return 0
+
+    def nested_slices(self, index):
+        return ()
+
+
+def fake_task(strategy="ordered", seed=0, max_nodes=100_000, **settings):
+    """A task on fake functions, without a corpus."""
+    corpus = SimpleNamespace(language=PYTHON, types=[], vocabulary=lambda *_: [], ranking=lambda *_: np.arange(0))
+    encoding = Encoding(Vocabulary([]), Vocabulary([]), strategy, 50)
+    task = MisuseTask(corpus, encoding, MisuseConfig(**settings), max_nodes, seed)
+    dataset = FakeDataset()
+    task.dataset = lambda split: dataset
+    return task
+
+
+def bugs_in(task, epoch):
+    batch = task.make_batch(list(range(20)), epoch)
+    return batch.name_ranks[batch.is_bug].tolist(), np.argwhere(batch.is_bug)[:, 1].tolist()
+
+
+def test_three_bugs_of_a_function_take_turns():
+    task = fake_task()
+    epochs = [bugs_in(task, epoch) for epoch in range(5)]
+    assert epochs[0] == epochs[3]
+    assert epochs[1] == epochs[4]
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    assert bugs_in(fake_task(seed=1), 0) != epochs[0]
+
+
+def test_each_function_comes_clean_and_with_a_bug():
+    batch = fake_task().make_batch([3, 4], 0)
+    assert (batch.location > 0).tolist() == [False, True, False, True]
+
+
+def test_randomized_placeholders_are_drawn_again_in_each_epoch():
+    first, fourth = (fake_task("randomized").make_batch([0, 1], epoch) for epoch in (0, 3))
+    assert (first.name_ranks == fourth.name_ranks).all()
+    assert (first.values != fourth.values).any()
+    assert (first.values[0] != first.values[2]).any()  # and for each function
+    assert (first.values[0, 4:] != first.values[1, 4:]).sum() > 1  # and for its buggy twin
+    ordered = [fake_task("ordered").make_batch([0, 1], epoch).values for epoch in (0, 3)]
+    assert (ordered[0] == ordered[1]).all()
+
+
+def test_evaluation_does_not_depend_on_the_seed_of_the_run():
+    batches = [next(fake_task("randomized", seed).eval_batches("test")) for seed in (0, 1)]
+    assert (batches[0].values == batches[1].values).all()
+    assert batches[0].location.tolist() == batches[1].location.tolist()
+    assert len(batches[0]) == 40
+    assert len(next(fake_task().eval_batches("test", limit=7))) == 14
+
+
+def test_multi_bug_epochs_come_first():
+    task = fake_task(bug_sampler="local", multi_bug_epochs=2, multi_bug_rate=0.5)
+    assert (task.num_examples(1.5), task.num_examples(3.0), task.num_examples(2.5)) == (30, 80, 60)
+    assert [task.is_multi_bug_epoch(epoch) for epoch in range(3)] == [True, True, False]
+    multi, again, single = (task.make_batch(list(range(20)), epoch) for epoch in range(3))
+    assert (multi.location == MULTIPLE_BUGS).all()
+    assert multi.is_bug.sum() / 160 == pytest.approx(0.4, abs=0.1)  # half of eight reads, as far as names stay
+    assert (multi.is_bug != again.is_bug).any()
+    assert (single.location != MULTIPLE_BUGS).all()
+
+
+def test_a_batch_has_room_for_both_twins():
+    task = fake_task(max_nodes=5 * 24, multi_bug_epochs=1, bug_sampler="local")
+    assert {len(indexes) for indexes in task.batches(0)} == {10}  # one example each
+    assert {len(indexes) for indexes in task.batches(1)} == {5}
+    assert list(task.batches(1)) != list(task.batches(2))
+
+
+def test_similarity_changes_training_but_not_evaluation(corpus_folder):
+    corpus = Corpus(corpus_folder)
+    encoding = Encoding(Vocabulary([]), types=corpus.types)
+    plain, similar = (
+        MisuseTask(corpus, encoding, MisuseConfig(bug_sampler="local", similarity_weight=weight), 1_000, seed=0)
+        for weight in (0.0, 4.0)
+    )
+    for one, other in zip(plain.eval_batches("test", 50), similar.eval_batches("test", 50), strict=True):
+        assert np.array_equal(one.values, other.values)
+    indexes = list(range(20))
+    assert not np.array_equal(plain.make_batch(indexes, 0).name_ranks, similar.make_batch(indexes, 0).name_ranks)
+
+
+def test_models_for_use_are_evaluated_per_nested_function(corpus_folder):
+    corpus = Corpus(corpus_folder)
+    config = MisuseConfig(bug_sampler="local", pointer_head="conditional")
+    task = MisuseTask(corpus, Encoding(Vocabulary([]), types=corpus.types), config, 1_000, seed=0)
+    batch = next(task.eval_batches("test"))
+    assert len(batch.nested) == len(batch)
+    assert not task.make_batch([0], 0).nested
+    assert task.num_eval_examples("test") == 2 * len(task.dataset("test"))
+    assert task.new_metrics("test").vocabulary_size == 0
+
+
+def test_functions_of_a_corpus_are_eligible_and_not_too_long(corpus_folder):
+    dataset = FunctionDataset(Corpus(corpus_folder), "train", max_nodes=100)
+    assert len(dataset) > 100
+    assert dataset.lengths.max() <= 100
+    assert all(is_eligible(function) for function in dataset)
+    assert {dataset.project_names[dataset.project(index)] for index in range(len(dataset))} <= set(
+        dataset.project_names
+    )
+
+
+def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus):
+    text = (
+        "def f(a, b):\n    class Own:\n        own = a\n        def method(self, x=own):\n            global g\n"
+        "            g = a\n            return x, a, own\n    return [b for b in a], Own, b\n"
+    )
+    for name in "abcdefghij":
+        (tmp_path / "src" / name).mkdir(parents=True)
+        (tmp_path / "src" / name / "m.py").write_text(f"{text}print({name})\n")
+    corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "src", keep_near_duplicates=True))
+    datasets = [FunctionDataset(corpus, split, max_nodes=200) for split in ("train", "validation", "test")]
+    (dataset,) = [each for each in datasets if len(each)]  # equal functions are kept once
+    encoding = Encoding(corpus.vocabulary(100, *MisuseTask.vocabulary_roles), corpus.types)
+    tree = parse(text, PYTHON)
+    file = EncodedFile.of(tree, PYTHON.roles(tree), PYTHON, encoding)
+    outer, inner = functions(tree, PYTHON)
+    function, expected = dataset[0], file.function_at(*outer)
+    for column in ("types", "roles", "scopes", "is_unswappable"):
+        assert getattr(function, column).tolist() == getattr(expected, column).tolist(), column
+    assert function.is_unswappable.sum() == 1
+    assert dataset.nested_slices(0) == ((0, len(function)), (inner.start - outer.start, inner.length))
+
+
+@pytest.mark.parametrize("pointer_head", ["independent", "conditional"])
+def test_published_bugs_are_taken_as_they_are(tmp_path, prepare_corpus, pointer_head):
+    tokens = ["#NEWLINE#", "def f(", "a", ",", "b", ")", ":", "return", "b", "+", "c"]
+    # The correct name is at 2, which is no published candidate.
+    bug = {"has_bug": True, "error_location": 8, "repair_targets": [2], "repair_candidates": [4, 8, 10]}
+    clean = {"has_bug": False, "error_location": 0, "repair_targets": [], "repair_candidates": [2, 4, 8, 10]}
+    lines = [
+        json.dumps({"source_tokens": [*tokens[:-1], f"c{number}"], **kind, "bug_kind_name": "VARIABLE_MISUSE",
+                    "provenances": [{"datasetProvenance": {"filepath": f"owner{number}/repo/m.py"}}]})
+        for number in range(40) for kind in (bug, clean)
+    ]  # fmt: skip
+    (tmp_path / "dev.jsonl").write_text("\n".join(lines) + "\n")
+    corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "dev.jsonl", "tokens", keep_near_duplicates=True))
+    encoding = Encoding(corpus.vocabulary(5), corpus.types, num_placeholders=20)
+    config = MisuseConfig(pointer_head=pointer_head)
+    task = MisuseTask(corpus, encoding, config, 1_000, seed=0)
+    with pytest.raises(UsageError, match="multi_bug_epochs injects bugs, but these examples have their own; set it"):
+        MisuseTask(corpus, encoding, MisuseConfig(pointer_head=pointer_head, multi_bug_epochs=1), 1_000, seed=0)
+    num_functions = len(task.dataset("train"))
+    assert task.num_examples() == num_functions > 10
+    batch = task.make_batch(list(range(num_functions)), 0)
+    labels = zip(batch.location.tolist(), batch.is_repair, strict=True)
+    assert {(location, tuple(np.nonzero(mask)[0].tolist())) for location, mask in labels} == {(9, (2,)), (0, ())}
+    model, batch = task.build_model(config, ModelConfig(16, 1, 2, 16), encoding), to_device(batch, CPU)
+    assert misuse_loss(model(**batch.inputs()), batch).mean().item() < 20
+
+
+def test_too_few_placeholders_are_refused():
+    message = "num_placeholders is 80, but a function may have 100 nodes, each with another name; set it to at least"
+    with pytest.raises(UsageError, match=message):
+        MisuseTask.check_encoding(MisuseConfig(max_function_nodes=100), 80)
+    MisuseTask.check_encoding(MisuseConfig(max_function_nodes=100), 100)
+
+
+@pytest.mark.parametrize("pointer_head", ["independent", "conditional"])
+def test_a_tiny_model_memorizes_a_few_functions(tmp_path, prepare_corpus, pointer_head):
+    bodies = ["x = a + b", "return b - a", "a.append(b)", "c = [a, b, a]", "print(a, b, c)", "del a"]
+    for number, body in enumerate(bodies):
+        (tmp_path / "src" / f"p{number}").mkdir(parents=True)
+        text = f"def f{number}(a, b, c):\n    {body}\n    for a in c:\n        b = a\n    return b\n"
+        (tmp_path / "src" / f"p{number}" / "m.py").write_text(text)
+    corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "src", keep_near_duplicates=True))
+    encoding = Encoding(Vocabulary([]), corpus.types, num_placeholders=50)
+    rng, examples = np.random.default_rng(0), []
+    for function in FunctionDataset(corpus, "train", max_nodes=250):
+        examples.append(MisuseExample(function, (), 0))
+        examples.append(MisuseExample(function, (sample_local_bug(function, rng),), 0))
+    config = MisuseConfig(pointer_head=pointer_head, usage_features=pointer_head == "conditional")
+    batch = to_device(MisuseCollator.of(config, encoding)(examples), CPU)
+    torch.manual_seed(0)
+    model = MisuseTask.build_model(config, ModelConfig(32, 2, 2, 64, dropout=0.0), encoding)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(150):
+        optimizer.zero_grad()
+        misuse_loss(model(**batch.inputs()), batch).mean().backward()
+        optimizer.step()
+    metrics = MisuseMetrics(vocabulary_size=0)
+    with torch.no_grad():
+        metrics.update(model(**batch.inputs()), batch)
+    assert (metrics.compute()["joint_accuracy"], metrics.compute()["no_bug_accuracy"]) == (1.0, 1.0)
