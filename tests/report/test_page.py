@@ -94,7 +94,7 @@ def test_details_have_all_metrics_and_tests(written):
     comparison = verdict["comparisons"][0]
     assert comparison["first"] == [["ordered", False, []], 0]
     assert comparison["mean"] == 0.1
-    assert comparison["interval"] == pytest.approx([0.084, 0.116], abs=0.0005)
+    assert comparison["test"]["interval"] == pytest.approx([0.084, 0.116], abs=0.0005)
     cell = next(each for each in details["cells"] if (each["series"], each["vocabulary_size"]) == ("ordered", 100))
     assert cell["trials"] == ["misuse-python/ordered-False-100-250-0", "misuse-python/ordered-False-100-250-1"]
     assert cell["metrics"]["by_rarity.both rare.joint_accuracy"] == [0.1575, 0.003536]

@@ -26,7 +26,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 ONE_SIZE = 1000
 """The vocabulary size of figures that show one size."""
 
-SIZES = "names kept by the vocabulary"
+SIZES, FLAGGED, SEEN = "names kept by the vocabulary", "correct functions flagged, %", "training examples, thousands"
+ACCURACY, ANY_SCORE = "joint accuracy, %", "joint accuracy or MRR, %"
 Curve = Mapping[float, MeanStd | None]
 Panel = tuple[str, Mapping[str, Curve]]
 """A title and its curves, with scores from 0 to 1."""
@@ -35,34 +36,24 @@ Panel = tuple[str, Mapping[str, Curve]]
 def draw_figures(folder: Path, groups: Sequence[ResultGroup]) -> list[str]:
     """Write the figures that the results allow; returns their names."""
     misuse, completion = ([group for group in groups if group.task == task] for task in ("misuse", "completion"))
-    accuracy, embeddings = "joint accuracy, %", [each for group in groups for each in group.results if each.embeddings]
+    both_rare, one_size = _by_size("by_rarity", "both rare", "joint_accuracy"), f"({ONE_SIZE:,} names kept)"
+    lines = [
+        ("headline", "Bugs located and repaired", _panels(misuse, _by_size()), SIZES, ACCURACY),
+        ("misuse", "Variable misuse, here and in the paper", _beside_paper(misuse), SIZES, ACCURACY),
+        ("completion", "Code completion, here and in the paper", _beside_paper(completion), SIZES, "MRR of values, %"),
+        ("rare", "Bugs between two rare names", _panels(misuse, both_rare), SIZES, ACCURACY),
+        (
+            "false-alarms",
+            f"Equal rates of false alarms {one_size}",
+            _panels(misuse, _by_false_alarms),
+            FLAGGED,
+            ACCURACY,
+        ),
+        ("learning", f"Validation score during training {one_size}", _panels(groups, _by_examples), SEEN, ANY_SCORE),
+    ]
     with mpl.rc_context({"font.size": 10, "axes.titlesize": 10, "svg.hashsalt": "rarename"}):
-        figures = {
-            "headline": _lines("Bugs located and repaired", _panels(misuse, _by_size()), SIZES, accuracy),
-            "misuse": _lines("Variable misuse, here and in the paper", _beside_paper(misuse), SIZES, accuracy),
-            "completion": _lines(
-                "Code completion, here and in the paper", _beside_paper(completion), SIZES, "MRR of values, %"
-            ),
-            "rare": _lines(
-                "Bugs between two rare names",
-                _panels(misuse, _by_size("by_rarity", "both rare", "joint_accuracy")),
-                SIZES,
-                accuracy,
-            ),
-            "false-alarms": _lines(
-                f"Equal rates of false alarms ({ONE_SIZE:,} names kept)",
-                _panels(misuse, _by_false_alarms),
-                "correct functions flagged, %",
-                accuracy,
-            ),
-            "learning": _lines(
-                f"Validation score during training ({ONE_SIZE:,} names kept)",
-                _panels(groups, _by_examples),
-                "training examples, thousands",
-                "joint accuracy or MRR, %",
-            ),
-            "embeddings": _scatter(embeddings[0]) if embeddings else None,
-        }
+        figures = {name: _lines(title, panels, x, y) for name, title, panels, x, y in lines}
+        figures["embeddings"] = _scatter([each for group in groups for each in group.results if each.embeddings])
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures.items():
             if figure:
@@ -139,12 +130,15 @@ def _lines(title: str, panels: Sequence[Panel], x_label: str, y_label: str) -> F
     return figure
 
 
-def _scatter(result: Result) -> Figure:
+def _scatter(results: Sequence[Result]) -> Figure | None:
+    """The embeddings of the first of these results."""
+    if not results:
+        return None
     figure = Figure(figsize=(5.4, 4.4), layout="constrained")
     axis = figure.subplots()
     kinds = {"placeholder": ("#d55e00", "x", "placeholders"), "vocabulary": ("#00427a", "o", "frequent names")}
     for kind, (color, marker, label) in kinds.items():
-        points = [point for point in result.embeddings["points"] if point[2] == kind]
+        points = [point for point in results[0].embeddings["points"] if point[2] == kind]
         x, y = [point[0] for point in points], [point[1] for point in points]
         axis.scatter(x, y, s=9, color=color, marker=marker, linewidths=0.8, label=f"{len(points):,} {label}")
     axis.set(xticks=[], yticks=[], xlabel="t-SNE dimension 1", ylabel="t-SNE dimension 2")

@@ -10,7 +10,17 @@ from typing import Any
 
 from rarename.errors import RunError, UsageError
 from rarename.io import write_text
-from rarename.report.claims import BEYOND_PAPER, CLAIMS, FAILS, HOLDS, UNDECIDED, Claim, Verdict, compare_cells
+from rarename.report.claims import (
+    BEYOND_PAPER,
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Claim,
+    PairComparison,
+    Verdict,
+    compare_cells,
+)
 from rarename.report.figures import draw_figures
 from rarename.report.groups import Cell, ResultGroup, group_results
 from rarename.report.paper import paper, paper_group
@@ -157,33 +167,14 @@ def _cosines(cosines: dict[str, float]) -> str:
 def details(report: Report) -> dict[str, Any]:
     """All numbers, from 0 to 1."""
     verdicts = [
-        {
-            "claim": claim.title,
-            "group": verdict.group.title,
-            "outcome": verdict.outcome,
-            "it_takes": verdict.it_takes,
-            "cosines": verdict.cosines,
-            "comparisons": [
-                {"first": first, "second": second, "mean": mean, "outcome": outcome}
-                | ({"interval": test.interval(), "p": test.p, "num_projects": test.num_projects} if test else {})
-                for first, second, mean, test, outcome in verdict.comparisons
-            ],
-        }
+        {"claim": claim.title, "group": verdict.group.title, "outcome": verdict.outcome, "it_takes": verdict.it_takes}
+        | {"cosines": verdict.cosines, "comparisons": [_comparison(each) for each in verdict.comparisons]}
         for claim, verdicts in report.claims
         for verdict in verdicts
     ]
     cells = [
-        {
-            "group": group.title,
-            "series": cell.series.label,
-            "vocabulary_size": cell.size,
-            "trials": [f"{each.experiment}/{each.trial}" for each in results],
-            "metrics": {
-                ".".join(path): (score.mean, score.std)
-                for path in _paths(results[0].metrics)
-                if (score := group.score(cell, *path))
-            },
-        }
+        {"group": group.title, "series": cell.series.label, "vocabulary_size": cell.size}
+        | {"trials": [f"{each.experiment}/{each.trial}" for each in results], "metrics": _metrics(group, cell)}
         for group in report.groups
         for cell, results in group.cells.items()
     ]
@@ -192,6 +183,18 @@ def details(report: Report) -> dict[str, Any]:
     )
     rounded: dict[str, Any] = json.loads(text, parse_float=lambda number: round(float(number), 6))
     return rounded
+
+
+def _comparison(compared: PairComparison) -> dict[str, Any]:
+    test = compared.test
+    tested = {"interval": test.interval(), "p": test.p, "num_projects": test.num_projects} if test else {}
+    return compared._asdict() | {"test": tested}
+
+
+def _metrics(group: ResultGroup, cell: Cell) -> dict[str, tuple[float, float | None]]:
+    """The mean and the standard deviation over seeds of each metric."""
+    scores = {path: group.score(cell, *path) for path in _paths(group.cells[cell][0].metrics)}
+    return {".".join(path): (score.mean, score.std) for path, score in scores.items() if score}
 
 
 def _paths(metrics: dict[str, Any]) -> Iterator[tuple[str, ...]]:

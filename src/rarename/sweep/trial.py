@@ -125,17 +125,9 @@ def run_trial(job: Job) -> TrialStatus:
 
 
 def _stop_signal(stop_file: Path) -> Callable[[], bool]:
-    """Whether the sweep was stopped or killed, looked up at most twice a second."""
-    parent, next_look, is_stopped = multiprocessing.parent_process(), 0.0, False
-
-    def should_stop() -> bool:
-        nonlocal next_look, is_stopped
-        if not is_stopped and time.monotonic() >= next_look:
-            next_look = time.monotonic() + POLL_SECONDS
-            is_stopped = stop_file.exists() or (parent is not None and not parent.is_alive())
-        return is_stopped
-
-    return should_stop
+    """Whether the sweep was stopped or killed."""
+    parent = multiprocessing.parent_process()
+    return lambda: stop_file.exists() or (parent is not None and not parent.is_alive())
 
 
 def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, Any]], str]:
@@ -154,7 +146,7 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
 
     def on_log(record: dict[str, Any]) -> None:
         nonlocal last_write
-        if "validation" in record or time.monotonic() - last_write >= 2 * POLL_SECONDS:
+        if "validation" in record or time.monotonic() - last_write >= 2 * POLL_SECONDS:  # each is seen by a poll
             last_write = time.monotonic()
             write_text(job.run_folder / PROGRESS, json.dumps(record))
 
