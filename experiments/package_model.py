@@ -158,8 +158,8 @@ def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any
              for name, group in groups.items()),
         ),
         fill(
-            "In the last three rows, frequent and rare describe the wrong and the correct name. \\* The paper's rule: a "
-            "repair counts if its probability is at least 0.5. Otherwise the most probable repair counts."
+            "In the last three rows, frequent and rare describe the wrong and the correct name. \\* The paper's rule: "
+            "a repair counts if its probability is at least 0.5. Otherwise the most probable repair counts."
         ),
         table(
             ["false alarm rate", "joint", "location", "joint, both rare"],
