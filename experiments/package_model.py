@@ -21,6 +21,7 @@ from real_bugs import BugMetrics, project_names
 from real_bugs import evaluate as evaluate_bugs
 
 from rarename.cli.display import Display
+from rarename.cli.evaluate import MISUSE_COLUMNS
 from rarename.config import ExperimentConfig, flatten, load_config, save_config
 from rarename.corpus.store import Corpus
 from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING
@@ -34,14 +35,6 @@ TITLES = {"python": "Python", "javascript": "JavaScript"}
 TEMPLATES = {"misuse": "model_card.md", "completion": "completion_card.md"}
 PRESETS = {"misuse": "check", "completion": "complete"}
 
-MISUSE_COLUMNS = {
-    "joint": "joint_accuracy",
-    "location": "location_accuracy",
-    "repair": "repair_accuracy",
-    "no bug": "no_bug_accuracy",
-    "joint*": "joint_accuracy_paper",
-    "repair*": "repair_accuracy_paper",
-}
 BUG_ROWS = {
     "located": "located",
     "repaired": "repaired",

@@ -1,14 +1,18 @@
 """The models inside the package: there, small, described, and able to do what the paper begins with."""
 
 import json
+import re
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
 
 from rarename.assist import Checker, CheckModel, Completer
+from rarename.config import load_config
 from rarename.discovery import CHECKED
 from rarename.inference.model_folder import packaged_model
+from rarename.presets import preset_config
 
 MEGABYTE = 1_000_000
 
@@ -22,8 +26,21 @@ def test_a_model_is_inside_the_package(language):
     threshold = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
     assert CheckModel.load(folder).threshold == threshold
     assert 0.5 < threshold < 1
-    assert "rarename train misuse" in (folder / "README.md").read_text()
     assert "/tmp" not in (folder / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+def test_the_command_of_a_card_trains_with_the_settings_of_the_model(task, language):
+    folder = packaged_model(language, task)
+    card = (folder / "README.md").read_text()
+    command = re.search(
+        rf"rarename train {task} --corpus (\S+) --output-dir \S+ --preset (\S+)(.*?)\npython", card, re.S
+    )
+    corpus, preset, options = command.groups()
+    settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options)))
+    saved = replace(load_config(folder / "config.toml"), corpus_digest="")
+    assert preset_config(corpus, preset, settings, language, task) == saved
 
 
 def percent(group, key, digits=1):
@@ -108,8 +125,6 @@ def test_mistakes_in_javascript_are_found(text, name, suggestion):
 def test_a_model_for_completion_is_inside_the_package(language):
     folder = packaged_model(language, "completion")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12 * MEGABYTE
-    card = (folder / "README.md").read_text()
-    assert "rarename train completion" in card
     assert "/tmp" not in (folder / "config.toml").read_text()
     assert Completer.load(language).language.name == language
 
