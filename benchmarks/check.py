@@ -1,19 +1,20 @@
-"""`rarename check` beside pylint and mypy, on the same files in the same run.
+"""`rarename check` compared with pylint and mypy, on the same files in the same run.
 
-The tree is a copy of some packages of the standard library and of one installed package, or that of --tree. Each
-program is init_distributed anew, one after the other, round by round. Wall-clock time is what a user waits; processor time
-shows who used more than one core. The files, lines and functions a second are those of the whole tree for all
-three, though each skips others. "Warm" is what an editor would see: a second look by `rarename.assist.Checker` in
-a process that has loaded the model; for mypy, a new process with the cache of the one before, which tells it that
-nothing has changed. pylint has no such thing.
+The files are copies of some packages of the standard library and of one installed package, or of --folders. The
+programs run one after the other, round by round, each in a new process. Wall time is what a user waits for; CPU time
+shows who uses more than one core. Files, lines and functions per second refer to the whole tree for all three, although
+each skips different files.
 
-mypy is told to look into functions without annotations, which it skips otherwise: the others look into all. pylint is
-installed into a virtual environment of its own, which is removed afterwards. The exit codes of linters are left
-alone, unless they say that nothing was done.
+"Warm" is what an editor would see. For rarename it is a second check by `rarename.assist.Checker` in a process that has
+loaded the model. For mypy it is a new process with the cache of the one before, so nothing has changed. pylint has no
+such mode.
+
+mypy also checks functions without annotations here (--check-untyped-defs), because the others do. pylint is installed
+into a temporary virtual environment.
 
     python benchmarks/check.py
-    python benchmarks/check.py --threads 1
-    python benchmarks/check.py --tree src --model runs/mine --format json
+    python benchmarks/check.py --num-threads 1
+    python benchmarks/check.py --folders src --model runs/mine --output-format json
 """
 
 import argparse
@@ -30,83 +31,78 @@ import sysconfig
 import tempfile
 import time
 import venv
+from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from measuring import megabytes
+from measuring import Timer, megabytes
 
 ROOT = Path(__file__).resolve().parent.parent
-
-STANDARD = ("json", "email", "http", "asyncio", "unittest")
-INSTALLED = "rich"
-"""A package that rarename itself needs, so it is always there."""
+STDLIB_PACKAGES = ("json", "email", "http", "asyncio", "unittest")
+INSTALLED_PACKAGE = "rich"  # rarename depends on it, so it is always installed
 
 PYTHON = (sys.executable, "-P")
-"""Not with the folder that is checked among those to import from: it may hold a `json` of its own."""
+"""-P: do not import from the current folder, where the checked files may include a `json`."""
 
-MYPY_DID_WORK = re.compile(r"checked \d+ source file|no issues found in \d+ source file")
+MYPY_SUMMARY = re.compile(r"checked \d+ source file|no issues found in \d+ source file")
 PYLINT_USAGE_ERROR = 32
 
-
-class Output:
-    """What a program said."""
-
-    def __init__(self, code: int, text: str, errors: str) -> None:
-        self.code, self.text, self.errors = code, text, errors
+Row = dict[str, float]
 
 
 def main() -> None:
     options = read_options()
-    if options.threads:
-        os.environ["OMP_NUM_THREADS"] = str(options.threads)  # torch reads it; the linters have one thread anyway
+    if options.num_threads:
+        os.environ["OMP_NUM_THREADS"] = str(options.num_threads)  # read by torch; the linters have one thread anyway
+    runs: dict[str, list[Row]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
-        tree = copy_tree(options.tree, work / "tree")
+        tree = copy_files(options.folders or default_folders(), work / "tree")
         pylint = install_pylint(work / "pylint")
-        runs: dict[str, list[dict[str, float]]] = {}
-        summary: dict[str, Any] = {}
         for number in range(options.rounds):
-            output, ours = timed([*PYTHON, "-m", "rarename", *our_arguments(options.model)], tree)
-            summary = read_summary(output)
-            runs.setdefault("rarename", []).append(ours)
-            runs.setdefault("pylint", []).append(run_pylint(pylint, tree))
-            cache = work / f"mypy-{number}"
-            runs.setdefault("mypy", []).append(run_mypy(tree, cache))
-            runs.setdefault("mypy, warm", []).append(run_mypy(tree, cache))
+            row, num_functions = run_rarename(tree, options.model)
+            runs["rarename"].append(row)
+            runs["pylint"].append(run_pylint(pylint, tree))
+            runs["mypy"].append(run_mypy(tree, work / f"mypy-{number}"))
+            runs["mypy, warm"].append(run_mypy(tree, work / f"mypy-{number}"))
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             runs["rarename, warm"] = pool.submit(check_warm, tree, options.model, options.rounds).result()
         version = subprocess.run([pylint, "--version"], capture_output=True, text=True, check=True).stdout
-        report = summed_up(runs, count(tree, summary)) | {
-            "python": platform.python_version(),
-            "threads": options.threads or "torch's choice",
-            "pylint": version.split()[1],
-            "mypy": metadata.version("mypy"),
-        }
-    print(json.dumps(report, indent=1) if options.format == "json" else as_table(report))
+        files = list(tree.rglob("*.py"))
+        num_lines = sum(len(path.read_bytes().splitlines()) for path in files)
+    report = summarize(runs, {"files": len(files), "lines": num_lines, "functions": num_functions}) | {
+        "python": platform.python_version(),
+        "num_threads": options.num_threads or "torch's default",
+        "pylint": version.split()[1],
+        "mypy": metadata.version("mypy"),
+    }
+    print(json.dumps(report, indent=1) if options.output_format == "json" else as_table(report))
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tree", type=Path, nargs="+", help="folders to check instead")
-    parser.add_argument("--model", type=Path, metavar="RUN", help="the model inside the package unless told")
-    parser.add_argument("--num-threads", type=int, help="of torch; its own choice unless told")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is run; medians are told")
-    parser.add_argument("--output-format", choices=("table", "json"), default="table")
+    parser.add_argument("--folders", type=Path, nargs="+", help="folders to check instead")
+    parser.add_argument("--model", type=Path, metavar="RUN", help="default: the packaged model")
+    parser.add_argument("--num-threads", type=int, help="threads of torch (default: torch's)")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each program; medians are reported")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     return options
 
 
-def copy_tree(folders: list[Path] | None, target: Path) -> Path:
-    """Copy the Python files: nobody then finds settings, caches or other packages beside them."""
-    if folders is None:
-        found = importlib.util.find_spec(INSTALLED)
-        assert found and found.origin
-        folders = [Path(sysconfig.get_paths()["stdlib"]) / name for name in STANDARD] + [Path(found.origin).parent]
+def default_folders() -> list[Path]:
+    found = importlib.util.find_spec(INSTALLED_PACKAGE)
+    assert found and found.origin
+    return [Path(sysconfig.get_paths()["stdlib"]) / name for name in STDLIB_PACKAGES] + [Path(found.origin).parent]
+
+
+def copy_files(folders: list[Path], target: Path) -> Path:
+    """Copy the Python files, so that no program finds settings, caches or other packages next to them."""
     for folder in folders:
         for path in folder.rglob("*.py"):
             copy = target / folder.resolve().name / path.relative_to(folder)
@@ -124,95 +120,76 @@ def install_pylint(folder: Path) -> Path:
     return folder / "bin" / "pylint"
 
 
-def our_arguments(model: Path | None) -> list[str]:
-    named = ["--model", str(model.resolve())] if model else []
-    return ["check", ".", "--language", "python", "--output-format", "json", *named]
+def run_rarename(tree: Path, model: Path | None) -> tuple[Row, int]:
+    """The measurement, and the number of functions; nested ones count separately."""
+    command = [*PYTHON, "-m", "rarename", "check", ".", "--language", "python", "--output-format", "json"]
+    code, output, errors, row = run_timed([*command, "--model", str(model.resolve())] if model else command, tree)
+    if code not in (0, 1):
+        sys.exit(f"rarename check failed: {errors.strip()}")
+    return row, json.loads(output)["summary"]["functions"]
 
 
-def read_summary(output: Output) -> dict[str, Any]:
-    if output.code not in (0, 1):
-        sys.exit(f"rarename check failed: {output.errors.strip()}")
-    summary: dict[str, Any] = json.loads(output.text)["summary"]
-    return summary
-
-
-def run_pylint(pylint: Path, tree: Path) -> dict[str, float]:
+def run_pylint(pylint: Path, tree: Path) -> Row:
     roots = sorted(path.name for path in tree.iterdir())
-    output, spent = timed([str(pylint), "--rcfile", os.devnull, "--recursive=y", "--score=n", *roots], tree)
-    if output.code & PYLINT_USAGE_ERROR:
-        sys.exit(f"pylint failed: {output.errors.strip()}")
-    return spent
+    command = [str(pylint), "--rcfile", os.devnull, "--recursive=y", "--score=n", *roots]
+    code, _, errors, row = run_timed(command, tree)
+    if code & PYLINT_USAGE_ERROR:
+        sys.exit(f"pylint failed: {errors.strip()}")
+    return row
 
 
-def run_mypy(tree: Path, cache: Path) -> dict[str, float]:
+def run_mypy(tree: Path, cache: Path) -> Row:
     command = [*PYTHON, "-m", "mypy", "--config-file", os.devnull, "--cache-dir", str(cache)]
-    output, spent = timed([*command, "--check-untyped-defs", "--ignore-missing-imports", "."], tree)
-    if not MYPY_DID_WORK.search(output.text):
-        sys.exit(f"mypy failed: {(output.text + output.errors).strip()[-2000:]}")
-    return spent
+    _, output, errors, row = run_timed([*command, "--check-untyped-defs", "--ignore-missing-imports", "."], tree)
+    if not MYPY_SUMMARY.search(output):
+        sys.exit(f"mypy failed: {(output + errors).strip()[-2000:]}")
+    return row
 
 
-def timed(command: list[str], folder: Path) -> tuple[Output, dict[str, float]]:
-    """Run a program in a folder; gives what it said, and what it took."""
-    with tempfile.TemporaryFile("w+") as text, tempfile.TemporaryFile("w+") as errors:
-        began = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdout=text, stderr=errors)
+def run_timed(command: list[str], folder: Path) -> tuple[int, str, str, Row]:
+    """Run a program in a folder; its exit code, stdout, stderr and measurement."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)  # or Popen would wait for it once more
-        for file in (text, errors):
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)  # otherwise Popen waits for it again
+        for file in (output, errors):
             file.seek(0)
-        output = Output(process.returncode, text.read(), errors.read())
-    # A process begins with the peak of the one that init_distributed it: this one is small, as it imports neither torch nor us.
-    spent = {"seconds": seconds, "processor_seconds": usage.ru_utime + usage.ru_stime}
-    return output, spent | {"peak_megabytes": usage.ru_maxrss / 1024}
+        texts = output.read(), errors.read()
+    # A process starts with the peak memory of its parent: this one is small, as it imports neither torch nor rarename.
+    row = {"seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "megabytes": usage.ru_maxrss / 1024}
+    return process.returncode, *texts, row
 
 
-def check_warm(tree: Path, model: Path | None, rounds: int) -> list[dict[str, float]]:
-    """Look at the tree once, then again and again; the first look is not counted."""
-    from rarename.assist import Checker, Files
+def check_warm(tree: Path, model: Path | None, rounds: int) -> list[Row]:
+    """Check the tree several times in one process; the first time does not count."""
+    from rarename.assist import Checker
+    from rarename.discovery import Files
     from rarename.syntax import language_named
 
-    python = language_named("python")
     checker = Checker.load(*([model] if model else []))
-    spent = []
+    rows = []
     for _ in range(1 + rounds):
-        began, processor_began = time.perf_counter(), time.process_time()
-        checker.check_files(Files([str(tree)], checker.languages, python))
-        spent.append(
-            {"seconds": time.perf_counter() - began, "processor_seconds": time.process_time() - processor_began}
-        )
-    return [one | {"peak_megabytes": megabytes()} for one in spent[1:]]
+        with Timer() as timer:
+            checker.check_files(Files([str(tree)], checker.languages, language_named("python")))
+        rows.append({"seconds": timer.seconds, "cpu_seconds": timer.cpu_seconds, "megabytes": megabytes()})
+    return rows[1:]
 
 
-def count(tree: Path, summary: dict[str, Any]) -> dict[str, int]:
-    """The size of the tree; functions are counted by rarename, which takes nested ones as part of the outer."""
-    files = list(tree.rglob("*.py"))
-    return {
-        "files": len(files),
-        "lines": sum(len(path.read_bytes().splitlines()) for path in files),
-        "functions": summary["functions"],
-    }
-
-
-def summed_up(runs: dict[str, list[dict[str, float]]], size: dict[str, int]) -> dict[str, Any]:
-    """The median of the rounds, the speeds that follow, and the ratios to the others."""
-    rows: dict[str, dict[str, float]] = {}
+def summarize(runs: dict[str, list[Row]], size: dict[str, int]) -> dict[str, Any]:
+    """Medians over the rounds, rates, and the ratios of rarename to the others."""
+    rows: dict[str, Row] = {}
     for name in ("rarename", "pylint", "mypy", "rarename, warm", "mypy, warm"):
-        row = {key: statistics.median(one[key] for one in runs[name]) for key in runs[name][0]}
+        row = {key: statistics.median(each[key] for each in runs[name]) for key in runs[name][0]}
         rows[name] = row | {f"{key}_per_second": number / row["seconds"] for key, number in size.items()}
-    ratios = []
-    for ours, other in [
-        ("rarename", "pylint"),
-        ("rarename", "mypy"),
-        ("rarename, warm", "pylint"),
-        ("rarename, warm", "mypy, warm"),
-    ]:
-        ratio = {key: rows[other][key] / rows[ours][key] for key in ("seconds", "processor_seconds")}
-        memory = rows[ours]["peak_megabytes"] / rows[other]["peak_megabytes"]
-        ratios.append({"of": ours, "to": other, "speed": ratio["seconds"]} | {
-            "speed_by_processor_time": ratio["processor_seconds"], "memory": memory,
-        })  # fmt: skip
+    ratios = [
+        {"of": name, "to": other}
+        | {f"speed_by_{key}": rows[other][key] / rows[name][key] for key in ("seconds", "cpu_seconds")}
+        | {"memory": rows[name]["megabytes"] / rows[other]["megabytes"]}
+        for name, others in (("rarename", ("pylint", "mypy")), ("rarename, warm", ("pylint", "mypy, warm")))
+        for other in others
+    ]
     return {"tree": size, "rounds": len(runs["rarename"]), "programs": rows, "ratios": ratios}
 
 
@@ -221,17 +198,17 @@ def as_table(report: dict[str, Any]) -> str:
     lines = [
         f"{size['files']:,} files, {size['lines']:,} lines, {size['functions']:,} functions; "
         f"{report['rounds']} rounds; pylint {report['pylint']}, mypy {report['mypy']}, Python {report['python']}",
-        f"{'':<16}{'seconds':>9}{'processor':>11}{'files/s':>9}{'lines/s':>10}{'functions/s':>13}{'peak MB':>9}",
+        f"{'':<16}{'seconds':>9}{'CPU s':>9}{'files/s':>9}{'lines/s':>10}{'functions/s':>13}{'peak MB':>9}",
     ]
     for name, row in report["programs"].items():
         lines.append(
-            f"{name:<16}{row['seconds']:>9.2f}{row['processor_seconds']:>11.2f}{row['files_per_second']:>9.1f}"
-            f"{row['lines_per_second']:>10,.0f}{row['functions_per_second']:>13,.1f}{row['peak_megabytes']:>9.0f}"
+            f"{name:<16}{row['seconds']:>9.2f}{row['cpu_seconds']:>9.2f}{row['files_per_second']:>9.1f}"
+            f"{row['lines_per_second']:>10,.0f}{row['functions_per_second']:>13,.1f}{row['megabytes']:>9.0f}"
         )
     for ratio in report["ratios"]:
         lines.append(
-            f"{ratio['of']} is {ratio['speed']:.2f} times as fast as {ratio['to']} "
-            f"({ratio['speed_by_processor_time']:.2f} by processor time), with {ratio['memory']:.2f} times its memory"
+            f"{ratio['of']} is {ratio['speed_by_seconds']:.2f} times as fast as {ratio['to']} "
+            f"({ratio['speed_by_cpu_seconds']:.2f} by CPU time), with {ratio['memory']:.2f} times its memory"
         )
     return "\n".join(lines)
 

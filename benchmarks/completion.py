@@ -1,14 +1,14 @@
-"""Code completion: a training step, a large vocabulary, and one more node in the editor.
+"""Code completion: a training step, a large vocabulary, and the latency of a completion.
 
-1.  A training step on 32 windows of 500 nodes (128 wide, 3 layers, vocabulary 1,000), beside a model of the same size
-    written the plain way: the embeddings of relative attention laid out for each pair of nodes, and the softmax over
-    values taken at every node. One thread, steps in turns.
-2.  The same windows with a vocabulary of 100,000: seconds and the most memory that the process has.
-3.  A completion at a context of 500 nodes: the states of one more node when keys and values are kept, beside reading
-    all of them; and the whole way from text and cursor to ranked names.
+1.  A training step on 32 windows of 500 nodes (d_model 128, 3 layers, vocabulary 1,000), compared with a plain model of
+    the same size that materializes the relative embeddings of every pair of nodes and computes the logits of all
+    values at every node. One thread.
+2.  The same windows with a vocabulary of 100,000: time and peak memory.
+3.  A completion with a context of 500 nodes: one more node with a KV cache, compared with reading all nodes; and the
+    whole way from text and cursor to ranked names.
 
     python benchmarks/completion.py
-    python benchmarks/completion.py --parts latency --format json
+    python benchmarks/completion.py --parts latency --output-format json
 """
 
 import argparse
@@ -16,214 +16,226 @@ import json
 import platform
 import statistics
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring import apart, megabytes, prepare
+from measuring import Timer, in_new_process, megabytes, prepare
 
-WINDOWS, NODES = 32, 500
+NUM_WINDOWS, NUM_NODES = 32, 500
+PARTS = ("step", "vocabulary", "latency")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, help="made by `rarename prepare`; the standard library unless told")
-    parser.add_argument("--steps", type=int, default=3, help="of training that are counted")
-    parser.add_argument("--completions", type=int, default=200, help="how many are counted")
-    parser.add_argument("--parts", nargs="+", choices=("step", "vocabulary", "latency"), default=[])
+    parser.add_argument("--corpus", type=Path, help="made by `rarename prepare` (default: the standard library)")
+    parser.add_argument("--steps", type=int, default=3, help="training steps to measure")
+    parser.add_argument("--completions", type=int, default=200, help="completions to measure")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
-    parts = options.parts or ["step", "vocabulary", "latency"]
     report: dict[str, Any] = {"python": platform.python_version()}
     with tempfile.TemporaryDirectory() as temporary:
-        corpus = options.corpus or prepare(Path(temporary) / "corpus")
-        if "step" in parts:
-            ours, plain = (apart(measure_steps, corpus, 1_000, options.steps, is_plain) for is_plain in (False, True))
-            report["step"] = {"ours": ours, "plain": plain, "ratio": plain["seconds"] / ours["seconds"]}
-        if "vocabulary" in parts:
-            report["vocabulary"] = apart(measure_steps, corpus, 100_000, options.steps, False)
-        if "latency" in parts:
-            report["latency"] = apart(measure_latency, options.completions)
-    print(json.dumps(report, indent=1) if options.format == "json" else as_text(report))
+        needs_corpus = {"step", "vocabulary"} & set(options.parts)
+        corpus = options.corpus or (prepare(Path(temporary) / "corpus") if needs_corpus else Path())
+        if "step" in options.parts:
+            ours = in_new_process(measure_steps, corpus, 1_000, options.steps, False)
+            plain = in_new_process(measure_steps, corpus, 1_000, options.steps, True)
+            assert abs(plain["loss"] - ours["loss"]) < 1e-3, "the plain model computes something else"
+            ratios = {f"ratio_{key}": plain[key] / ours[key] for key in ("seconds", "cpu_seconds")}
+            report["step"] = {"ours": ours, "plain": plain} | ratios
+        if "vocabulary" in options.parts:
+            report["vocabulary"] = in_new_process(measure_steps, corpus, 100_000, options.steps, False)
+        if "latency" in options.parts:
+            report["latency"] = in_new_process(measure_latency, options.completions)
+    print(json.dumps(report, indent=1) if options.output_format == "json" else as_text(report))
 
 
 def measure_steps(corpus: Path, vocabulary_size: int, steps: int, is_plain: bool) -> dict[str, Any]:
-    """Steps on windows of full length: batch, forward, loss, backward, clip, optimizer."""
+    """Steps on windows of full length: batch, forward, loss, backward, clipping, optimizer."""
     import torch
 
-    from rarename import config as experiments
-    from rarename.corpus.store import Corpus
+    from rarename.corpus.store import ROLE_GROUPS, Corpus
+    from rarename.presets import preset_config
     from rarename.runs.run import make_encoding
+    from rarename.tasks.completion.task import CompletionTask
+    from rarename.training.checkpoint import build_model
+    from rarename.training.trainer import to_device
 
     torch.set_num_threads(1)
-    available = Corpus(corpus).num_occurring("names", "others", "numbers", "strings", "regexps")
-    settings = {"encoding.vocabulary_size": min(vocabulary_size, available), "training.max_batch_nodes": WINDOWS * NODES}
-    setting = preset_config(str(corpus), "small", settings, task="completion")
-    encoding = make_encoding(setting)
-    task = setting.task.task(Corpus(corpus), encoding, setting.training.batch_nodes, 0)
-    full = [index for index, length in enumerate(task.windows("train").lengths) if length == NODES]
+    size = min(vocabulary_size, Corpus(corpus).num_occurring(*ROLE_GROUPS))
+    config = preset_config(str(corpus), "small", {"encoding.vocabulary_size": size}, task="completion")
+    encoding = make_encoding(config)
+    task = CompletionTask(Corpus(corpus), encoding, config.task, NUM_WINDOWS * NUM_NODES, config.seed)
+    full = [index for index, length in enumerate(task.dataset("train").lengths) if length == NUM_NODES]
     torch.manual_seed(0)
-    model = task.build(setting.model)
+    model = build_model(config, encoding)
     if is_plain:
-        make_plain(model)
-    # More values than the corpus has are made up: the softmax does not mind.
-    missing = vocabulary_size - len(encoding.values)
-    if missing > 0:
-        grow(model, missing)
+        use_plain_attention()
+    add_values(model, vocabulary_size - size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
-    spent = []
+    timers = []
     for step in range(steps + 1):
-        began = time.perf_counter()
-        batch = task.batch(full[step * WINDOWS : (step + 1) * WINDOWS], 0)
-        loss = (plain_loss if is_plain else task.loss)(model(batch), batch).mean()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.2)
-        optimizer.step()
-        spent.append(time.perf_counter() - began)
-    seconds = statistics.median(spent[1:])
+        with Timer() as timer:
+            batch = task.make_batch(full[step * NUM_WINDOWS : (step + 1) * NUM_WINDOWS], 0)
+            batch = to_device(batch, torch.device("cpu"))
+            loss = (plain_loss if is_plain else task.loss)(model(**batch.inputs()), batch).mean()
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+            optimizer.step()
+        timers.append(timer)
+    seconds = statistics.median(timer.seconds for timer in timers[1:])
     return {
         "vocabulary_size": vocabulary_size,
         "seconds": seconds,
-        "nodes_per_second": WINDOWS * NODES / seconds,
+        "cpu_seconds": statistics.median(timer.cpu_seconds for timer in timers[1:]),
+        "nodes_per_second": NUM_WINDOWS * NUM_NODES / seconds,
         "peak_megabytes": megabytes(),
+        "loss": loss.item(),
     }
 
 
-def grow(model: Any, missing: int) -> None:
-    """Add values that no window holds."""
+def add_values(model: Any, count: int) -> None:
+    """Add values that no window holds, where the corpus has too few: the softmax costs the same."""
     import torch
     from torch import nn
 
     old = model.transformer.values.weight.detach()
     model.transformer.values = nn.Embedding.from_pretrained(
-        torch.cat([old, 0.1 * torch.randn(missing, old.shape[1])]), freeze=False
+        torch.cat([old, 0.1 * torch.randn(count, old.shape[1])]), freeze=False
     )
-    model.value_bias = nn.Parameter(torch.zeros(len(old) + missing))
+    model.value_bias = nn.Parameter(torch.zeros(len(old) + count))
 
 
-def make_plain(model: Any) -> None:
-    """Replace fast attention by the plain one: what it computes is the same."""
+def use_plain_attention() -> None:
+    """Replace the causal kernel by a plain form that computes the same."""
     import math
-    from types import MethodType
 
     import torch
 
-    def look_left(self: Any, queries: Any, keys: Any, values: Any) -> Any:
-        length = keys.shape[2]
-        places = torch.arange(length)
-        offsets = (places[None] - places[:, None]).clamp(-self.distance, 0) + self.distance
-        of_keys, of_values = self.rel_keys[:, offsets], self.rel_values[:, offsets]  # (H, L, L, K)
-        scores = queries @ keys.transpose(-2, -1) + torch.einsum("bhik,hijk->bhij", queries, of_keys)
-        weights = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -math.inf).softmax(dim=-1)
-        return weights @ values + torch.einsum("bhij,hijk->bhik", weights, of_values)
+    from rarename.model import attention
 
-    for layer in model.transformer.layers:
-        layer.attention._look_left = MethodType(look_left, layer.attention)
+    def plain_attention(q: Any, k: Any, v: Any, rel_keys: Any, rel_values: Any, dropout: float) -> Any:
+        assert not dropout
+        positions, max_distance = torch.arange(k.shape[2]), rel_keys.shape[1] - 1
+        offsets = (positions[None] - positions[:, None]).clamp(-max_distance, 0) + max_distance
+        scores = q @ k.transpose(-2, -1) + torch.einsum("bhik,hijk->bhij", q, rel_keys[:, offsets])
+        is_later = torch.ones_like(offsets, dtype=torch.bool).triu(1)
+        weights = scores.masked_fill(is_later, -math.inf).softmax(dim=-1)
+        return weights @ v + torch.einsum("bhij,hijk->bhik", weights, rel_values[:, offsets])
+
+    attention.causal_attention = plain_attention
 
 
-def plain_loss(answer: Any, batch: Any) -> Any:
-    """The same loss, with logits for every node, whether it counts or not."""
+def plain_loss(output: Any, batch: Any) -> Any:
+    """The same loss, with the logits of every node, whether it is a target or not."""
     import torch
     import torch.nn.functional as F
 
     from rarename.tasks.task import Loss
 
-    types = answer.model.type_logits(answer.states[:, :-1]).flatten(0, 1)
-    values = answer.model.value_logits(answer.states[:, :-1]).flatten(0, 1)
-    is_value = (batch.is_target & batch.has_value & batch.is_known)[:, 1:].flatten()
-    is_type = batch.is_target[:, 1:].flatten()
-    of_types = F.cross_entropy(types, batch.types[:, 1:].flatten().masked_fill(~is_type, -100), reduction="sum")
-    of_values = F.cross_entropy(values, batch.values[:, 1:].flatten().masked_fill(~is_value, -100), reduction="sum")
-    return Loss(torch.stack([of_types, of_values]), torch.stack([is_type.sum(), is_value.sum()]))
+    is_type = batch.is_target[:, 1:]
+    is_value = is_type & (batch.has_value & batch.is_predictable)[:, 1:]
+    hidden_states = output.hidden_states[:, :-1]
+    sums = [
+        F.cross_entropy(logits.flatten(0, 1), targets[:, 1:].masked_fill(~mask, -100).flatten(), reduction="sum")
+        for logits, targets, mask in (
+            (output.model.type_logits(hidden_states), batch.types, is_type),
+            (output.model.value_logits(hidden_states), batch.values, is_value),
+        )
+    ]
+    return Loss(torch.stack(sums), torch.stack([is_type.sum(), is_value.sum()]))
 
 
-def measure_latency(completions: int) -> dict[str, Any]:
-    """One more node, kept and fresh; and completions in a real file, typed on one after the other."""
+def measure_latency(num_completions: int) -> dict[str, Any]:
+    """One more node, with a KV cache and without; and completions in a real file, one after the other."""
     import argparse as subject
 
+    import numpy as np
     import torch
 
     from rarename.assist.complete import Completer, Reader
+    from rarename.inference.session import open_session
     from rarename.syntax.cursor import at_cursor
+    from rarename.tasks.completion.collate import collate
+    from rarename.tasks.completion.windows import Window
 
     torch.set_num_threads(1)
-    began = time.perf_counter()
-    completer = Completer.load("python")
-    loading = time.perf_counter() - began
-    network = completer._network
-    generator = torch.Generator().manual_seed(0)
-    types = torch.randint(6, 100, (2, NODES + completions), generator=generator)
-    kept, fresh = [], []
-    with torch.inference_mode():
-        reader = Reader(network)
-        nodes = types[:, : NODES - 1]
-        reader.read(*nodes)
-        for step in range(completions):
-            # The last node is another one each time: all before it are known.
-            nodes = torch.cat([nodes[:, : NODES - 1], types[:, NODES + step : NODES + step + 1]], dim=1)
-            for one, spent in ((reader, kept), (Reader(network), fresh)):
-                began = time.perf_counter()
-                states = one.read(*nodes)
-                network.value_logits(states[-1])
-                spent.append(time.perf_counter() - began)
-    text = Path(subject.__file__).read_text()
-    lines = text.splitlines()
+    with Timer() as loading:
+        completer = Completer.load("python")
+    session = open_session(completer.folder)
+    rng = np.random.default_rng(0)
+    ranks = rng.integers(0, 100, size=(2, NUM_NODES))
+    cached_reader, cached, uncached = Reader(session), [], []
+    for step in range(num_completions + 1):
+        ranks[:, -1] = rng.integers(0, 100, size=2)  # all nodes before the last one stay the same
+        window = Window(ranks[0].astype(np.int16), ranks[1], np.zeros(NUM_NODES, dtype=np.int8))
+        batch = collate([window], completer.encoding, seeds=[0])
+        for reader, timers in ((cached_reader, cached), (Reader(session), uncached)):
+            with Timer() as timer:
+                reader.read(batch)
+            if step:  # the first one fills the cache
+                timers.append(timer)
+    lines = Path(subject.__file__).read_text().splitlines()
     whole, parsing = [], []
     first = next(number for number, line in enumerate(lines) if "class ArgumentParser" in line)
-    for number in range(first, len(lines)):
-        line = lines[number]
-        column = line.find("self.") + len("self.") + 1
-        if column <= len("self.") or "#" in line or '"' in line or "'" in line:
-            continue
-        typed = "\n".join([*lines[:number], line[: column - 1]])
-        began = time.perf_counter()
-        cursor = at_cursor(typed, completer.language, number + 1, column)
-        parsing.append(time.perf_counter() - began)
-        completer.at(cursor)
-        whole.append(time.perf_counter() - began)
-        if len(whole) == completions:
-            break
+    for number, line in enumerate(lines[first:], start=first):
+        before, attribute, _ = line.partition("self.")
+        if attribute and not set("#\"'") & set(line) and len(whole) < num_completions:
+            typed = "\n".join([*lines[:number], before + attribute])
+            with Timer() as timer:
+                with Timer() as parsing_timer:
+                    cursor = at_cursor(typed, completer.language, number + 1, len(before + attribute) + 1)
+                completer.complete_at(cursor)
+            parsing.append(parsing_timer)
+            whole.append(timer)
     return {
-        "loading_seconds": loading,
-        "one_more_node": milliseconds(kept),
-        "all_nodes": milliseconds(fresh),
-        "ratio": statistics.median(fresh) / statistics.median(kept),
-        "from_text_to_names": milliseconds(whole) | {"lines": len(lines)},
-        "from_text_to_nodes": milliseconds(parsing),
+        "loading_seconds": loading.seconds,
+        "one_more_node": milliseconds(cached),
+        "all_nodes": milliseconds(uncached),
+        "ratio": milliseconds(uncached)["cpu_median"] / milliseconds(cached)["cpu_median"],
+        "text_to_names": milliseconds(whole) | {"lines": len(lines)},
+        "text_to_nodes": milliseconds(parsing),
         "peak_megabytes": megabytes(),
         "resident_megabytes": megabytes("VmRSS"),
     }
 
 
-def milliseconds(spent: list[float]) -> dict[str, float]:
-    ordered = sorted(spent)
+def milliseconds(timers: Sequence[Timer]) -> dict[str, float]:
+    ordered = sorted(timer.seconds for timer in timers)
     return {
         "median": 1000 * statistics.median(ordered),
         "p95": 1000 * ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))],
+        "cpu_median": 1000 * statistics.median(timer.cpu_seconds for timer in timers),
         "number": len(ordered),
     }
 
 
 def as_text(report: dict[str, Any]) -> str:
-    lines = []
-    for name, row in (("ours", report.get("step", {}).get("ours")), ("plain", report.get("step", {}).get("plain")),
-                      ("100k values", report.get("vocabulary"))):  # fmt: skip
-        if row:
-            lines.append(
-                f"{name:<12}{row['seconds']:>8.2f} s/step{row['nodes_per_second']:>10,.0f} nodes/s"
-                f"{row['peak_megabytes']:>8,.0f} MB"
-            )
-    if "step" in report:
-        lines.append(f"{report['step']['ratio']:.1f} times as fast as the plain way")
-    if "latency" in report:
-        latency = report["latency"]
-        for name in ("one_more_node", "all_nodes", "from_text_to_names", "from_text_to_nodes"):
-            row = latency[name]
-            lines.append(f"{name:<20}median {row['median']:>7.1f} ms   95 % {row['p95']:>7.1f} ms   of {row['number']}")
+    step = report.get("step", {})
+    rows = {"ours": step.get("ours"), "plain": step.get("plain"), "100k values": report.get("vocabulary")}
+    lines = [
+        f"{name:<12}{row['seconds']:>8.2f} s/step{row['cpu_seconds']:>8.2f} CPU s/step"
+        f"{row['nodes_per_second']:>10,.0f} nodes/s{row['peak_megabytes']:>8,.0f} MB"
+        for name, row in rows.items()
+        if row
+    ]
+    if step:
         lines.append(
-            f"loading {latency['loading_seconds']:.2f} s, resident {latency['resident_megabytes']:.0f} MB, at most "
-            f"{latency['peak_megabytes']:.0f} MB; one more node {latency['ratio']:.1f} times as fast as all"
+            f"{step['ratio_seconds']:.1f} times as fast as plain ({step['ratio_cpu_seconds']:.1f} by CPU time)"
+        )
+    if latency := report.get("latency"):
+        for name in ("one_more_node", "all_nodes", "text_to_names", "text_to_nodes"):
+            row = latency[name]
+            lines.append(
+                f"{name:<16}median {row['median']:>7.1f} ms   p95 {row['p95']:>7.1f} ms   "
+                f"CPU {row['cpu_median']:>7.1f} ms   of {row['number']}"
+            )
+        lines.append(
+            f"loading {latency['loading_seconds']:.2f} s, {latency['resident_megabytes']:.0f} MB resident, "
+            f"{latency['peak_megabytes']:.0f} MB peak; one more node is {latency['ratio']:.1f} times as fast as "
+            "all nodes by CPU time"
         )
     return "\n".join(lines)
 

@@ -1,11 +1,10 @@
-"""How fast Python source becomes a traversal, beside bigcode-astgen on the same files in the same run.
+"""From Python source to a traversal, compared with bigcode-astgen on the same files in the same run.
 
-Both get the text of each file and give its nodes; ours gives their places as well. The two take turns, file
-by file, and processor time is counted, so that a busy machine slows both alike; the ratio is the median over
-the rounds.
+Both turn the text of a file into nodes; rarename also finds their positions. The two alternate, file by file. CPU time
+is measured, because other processes affect it less. The ratio is the median over the rounds.
 
     python benchmarks/parse_python.py --files 300
-    python benchmarks/parse_python.py --format json src/
+    python benchmarks/parse_python.py --output-format json src/
 """
 
 import argparse
@@ -29,12 +28,12 @@ from rarename.syntax.python import PYTHON
 
 def main() -> None:
     options = read_options()
-    warnings.simplefilter("ignore")  # bigcode-astgen lets through what the parsed files are warned about
+    warnings.simplefilter("ignore")  # bigcode-astgen does not suppress the warnings about the parsed files
     texts = read_texts(options.folder, options.files, options.seed)
     if not texts:
-        sys.exit(f"no file under {options.folder} that both can parse")
+        sys.exit(f"both parsers accept no file under {options.folder}")
     report = measure(texts, options.rounds)
-    print(json.dumps(report, indent=2) if options.format == "json" else as_table(report))
+    print(json.dumps(report, indent=2) if options.output_format == "json" else as_table(report))
 
 
 def read_options() -> argparse.Namespace:
@@ -44,17 +43,17 @@ def read_options() -> argparse.Namespace:
         nargs="?",
         type=Path,
         default=Path(sysconfig.get_paths()["stdlib"]),
-        help="the files to parse; the standard library unless told",
+        help="the files to parse (default: the standard library)",
     )
-    parser.add_argument("--files", type=int, default=300, help="how many of them, drawn at random")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each parser has its turn")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--output-format", choices=("table", "json"), default="table")
+    parser.add_argument("--files", type=int, default=300, help="files to draw at random")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each parser")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
     return parser.parse_args()
 
 
 def read_texts(folder: Path, num_files: int, seed: int) -> list[str]:
-    """Files drawn at random, those left out that one of the two cannot parse."""
+    """Draw files at random that both parsers accept."""
     paths = sorted(path for path in folder.rglob("*.py") if "site-packages" not in path.parts)
     random.Random(seed).shuffle(paths)
     texts: list[str] = []
@@ -72,18 +71,18 @@ def read_texts(folder: Path, num_files: int, seed: int) -> list[str]:
 
 
 def measure(texts: list[str], num_rounds: int) -> dict[str, object]:
-    """Seconds of each parser in each round, and what follows from them."""
+    """The CPU time of each parser, and the ratios per round."""
     ours, theirs = [0.0] * num_rounds, [0.0] * num_rounds
     num_nodes = num_their_nodes = 0
-    for turn in range(num_rounds):
+    for round_ in range(num_rounds):
         num_nodes = num_their_nodes = 0
         gc.collect()
         for text in texts:
             seconds, nodes = timed(lambda text: PYTHON.parse(text, False), text)
-            ours[turn] += seconds
+            ours[round_] += seconds
             num_nodes += nodes
             seconds, nodes = timed(ast_generator.parse_string, text)
-            theirs[turn] += seconds
+            theirs[round_] += seconds
             num_their_nodes += nodes
     ratios = [slow / fast for slow, fast in zip(theirs, ours, strict=True)]
     return {
@@ -100,7 +99,7 @@ def measure(texts: list[str], num_rounds: int) -> dict[str, object]:
 
 
 def timed(parse: Callable[[str], Sized], text: str) -> tuple[float, int]:
-    """The seconds that a text takes, freeing what is not kept included, and its number of nodes."""
+    """CPU seconds, including those to free the result, and the number of nodes."""
     start = time.process_time()
     num_nodes = len(parse(text))
     return time.process_time() - start, num_nodes

@@ -49,9 +49,10 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_print_what_it_says(tmp_path, environment):
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name)
+def test_commands_print_what_the_page_says(page, tmp_path, environment):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    commands = [pair for block in blocks(ROOT / "README.md", "console") for pair in sessions(block)]
+    commands = [pair for block in blocks(page, "console") for pair in sessions(block)]
     assert commands
     for command, expected in commands:
         done = subprocess.run(

@@ -1,12 +1,18 @@
 """The models inside the package: there, small, described, and able to do what the paper begins with."""
 
+import json
+import re
 import tomllib
+from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 
 from rarename.assist import Checker, CheckModel, Completer
+from rarename.config import load_config
 from rarename.discovery import CHECKED
 from rarename.inference.model_folder import packaged_model
+from rarename.presets import preset_config
 
 MEGABYTE = 1_000_000
 
@@ -17,13 +23,78 @@ PAPER = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.r
 def test_a_model_is_inside_the_package(language):
     folder = packaged_model(language)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * MEGABYTE
-    bound = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
-    assert CheckModel.load(folder).threshold == bound
-    assert 0.5 < bound < 1
-    card = (folder / "README.md").read_text()
-    assert f"{bound}" in card
-    assert "rarename train misuse" in card
+    threshold = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
+    assert CheckModel.load(folder).threshold == threshold
+    assert 0.5 < threshold < 1
     assert "/tmp" not in (folder / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+def test_the_command_of_a_card_trains_with_the_settings_of_the_model(task, language):
+    folder = packaged_model(language, task)
+    card = (folder / "README.md").read_text()
+    command = re.search(
+        rf"rarename train {task} --corpus (\S+) --output-dir \S+ --preset (\S+)(.*?)\npython", card, re.S
+    )
+    corpus, preset, options = command.groups()
+    settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options)))
+    saved = replace(load_config(folder / "config.toml"), corpus_digest="")
+    assert preset_config(corpus, preset, settings, language, task) == saved
+
+
+def percent(group, key, digits=1):
+    return f"{100 * group[key]:.{digits}f}" if key in group else ""
+
+
+def misuse_rows(metrics):
+    """The rows that the card of a misuse model must have."""
+    kinds = ("joint", "location", "repair", "no_bug")
+    lengths = {f"{name} nodes": group for name, group in metrics["by_length"].items()}
+    for name, group in {"all functions": metrics, **lengths, **metrics["by_rarity"]}.items():
+        cells = [percent(group, f"{kind}_accuracy") for kind in kinds]
+        cells += [percent(group, f"{kind}_accuracy_paper") for kind in ("joint", "repair")]
+        yield [name, *cells, *(f"{group[key]:,}" if key in group else "" for key in ("num_clean", "num_buggy"))]
+    for rate, group in metrics["at_false_alarms"].items():
+        keys = ("joint_accuracy", "location_accuracy", "joint_accuracy_both_rare")
+        yield [f"{100 * float(rate):g} %", *(percent(group, key) for key in keys)]
+    for threshold, group in metrics["at_confidence"].items():
+        yield [threshold, percent(group, "joint_accuracy"), percent(group, "false_alarms", digits=2)]
+
+
+def completion_rows(metrics):
+    """The rows that the card of a completion model must have."""
+    totals = {
+        name: {key: metrics[f"{key}_{name}"] for key in ("mrr", "accuracy", "num")} for name in ("values", "types")
+    }
+    for name, group in {**totals, **metrics["by_kind"], **metrics["by_rarity"]}.items():
+        yield [name, percent(group, "mrr"), percent(group, "accuracy"), f"{group['num']:,}"]
+
+
+METRICS = sorted((files("rarename") / "data" / "models").glob("*/metrics-test.json"))
+assert len(METRICS) >= 2
+
+
+@pytest.mark.parametrize("path", METRICS, ids=lambda path: path.parent.name)
+def test_the_tables_of_a_card_are_its_metrics(path):
+    rows = misuse_rows if path.parent.name.startswith("misuse") else completion_rows
+    expected = [f"| {' | '.join(row)} |" for row in rows(json.loads(path.read_text()))]
+    card = (path.parent / "README.md").read_text().partition("## Real bugs")[0]
+    assert [line for line in card.splitlines() if line.startswith("| ") and any(map(str.isdigit, line))] == expected
+
+
+@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+def test_the_default_threshold_flags_at_most_1_in_200_clean_functions(language):
+    folder = packaged_model(language)
+    threshold = CheckModel.load(folder).threshold
+    reported = json.loads((folder / "metrics-test.json").read_text())["at_confidence"][f"{threshold:g}"]
+    assert reported["false_alarms"] <= 1 / 200
+    false_alarms, found = percent(reported, "false_alarms", digits=2), percent(reported, "joint_accuracy")
+    sentence = (
+        f"The default threshold is {threshold}: {false_alarms} % of the clean functions of the test split are flagged, "
+        f"and {found} % of the injected bugs are located and repaired."
+    )
+    assert sentence in " ".join((folder / "README.md").read_text().split())
 
 
 def test_the_example_of_the_paper_is_found():
@@ -54,8 +125,6 @@ def test_mistakes_in_javascript_are_found(text, name, suggestion):
 def test_a_model_for_completion_is_inside_the_package(language):
     folder = packaged_model(language, "completion")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 12 * MEGABYTE
-    card = (folder / "README.md").read_text()
-    assert "rarename train completion" in card
     assert "/tmp" not in (folder / "config.toml").read_text()
     assert Completer.load(language).language.name == language
 
