@@ -7,6 +7,7 @@ Values are checked where a config is made, so a config that exists is valid.
 import ast
 import dataclasses
 import inspect
+import math
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -26,48 +27,61 @@ RECIPE_VERSION = 1
 """Raised when the same settings train differently than before: results of two recipes never share a table."""
 
 
+def bounded(default: float, *, minimum: float) -> Any:
+    """A setting with a lowest value; NaN is below everything."""
+    return field(default=default, metadata={"minimum": minimum})
+
+
 @dataclass(frozen=True)
-class EncodingConfig:
+class Settings:
+    """Checks minimums and choices where a config is made."""
+
+    def __post_init__(self) -> None:
+        for entry in dataclasses.fields(self):
+            value, minimum = getattr(self, entry.name), entry.metadata.get("minimum", -math.inf)
+            if isinstance(value, int | float) and not value >= minimum:
+                raise ValueError(f"{entry.name} is {value}; it must be at least {minimum}")
+            if (choices := _choices(entry)) and value not in choices:
+                raise UnknownName(entry.name, str(value), choices)
+
+
+@dataclass(frozen=True)
+class EncodingConfig(Settings):
     """How names become ids."""
 
-    vocabulary_size: int = 1_000
+    vocabulary_size: int = bounded(1_000, minimum=0)
     """Number of values that keep their name."""
     strategy: str = field(default="ordered", metadata={"choices": tuple(STRATEGIES)})
     """How rare names are replaced."""
-    num_placeholders: int = 250
+    num_placeholders: int = bounded(250, minimum=0)
     """Number of placeholders; at least the length of the longest snippet."""
-    num_subtokens: int = 0
+    num_subtokens: int = bounded(0, minimum=0)
     """Number of subtokens of names (`max` and `index` of `maxIndex`) with an embedding; the paper has none."""
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check_minimum(self, vocabulary_size=0, num_placeholders=0, num_subtokens=0)
 
 
 @dataclass(frozen=True)
-class MisuseConfig:
+class MisuseConfig(Settings):
     """The task variable misuse: locate the wrong variable and point at the correct one."""
 
     name: Literal["misuse"] = "misuse"
     """Name of the task."""
     bug_sampler: Literal["paper", "local"] = "paper"
     """How bugs are sampled: between any two variables (paper), or between local names in scope (local)."""
-    similarity_weight: float = 0.0
+    similarity_weight: float = bounded(0.0, minimum=0)
     """In training with `local`, how much more probable bugs between similarly spelled names are."""
-    max_function_nodes: int = 250
+    max_function_nodes: int = bounded(250, minimum=1)
     """Longer functions are left out."""
     pointer_head: Literal["independent", "conditional"] = "independent"
     """Two independent pointers (paper), or a repair pointer conditioned on the location, over local names only."""
     usage_features: bool = False
     """Add an embedding of how often each variable is read, bound, and used before."""
-    multi_bug_epochs: int = 0
+    multi_bug_epochs: int = bounded(0, minimum=0)
     """Number of epochs at the start in which a function has many bugs, and each node is classified by itself."""
     multi_bug_rate: float = 0.15
     """Fraction of the reads of local names that is wrong in those epochs."""
 
     def __post_init__(self) -> None:
-        check_choices(self)
-        check_minimum(self, max_function_nodes=1, multi_bug_epochs=0, similarity_weight=0)
+        super().__post_init__()
         if not 0 < self.multi_bug_rate <= 1:
             raise ValueError(f"multi_bug_rate is {self.multi_bug_rate}; it must be above 0 and at most 1")
         if self.similarity_weight and self.bug_sampler != "local":
@@ -75,7 +89,7 @@ class MisuseConfig:
 
 
 @dataclass(frozen=True)
-class CompletionConfig:
+class CompletionConfig(Settings):
     """The task code completion: predict the type and the value of the next node."""
 
     name: Literal["completion"] = "completion"
@@ -88,26 +102,26 @@ class CompletionConfig:
     """Let the model copy values from earlier nodes: the pointer baseline of the paper."""
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         if self.window_size < 2 or not 0 < self.stride <= self.window_size:
             raise ValueError("window_size must be at least 2, stride at least 1 and at most window_size")
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Settings):
     """Size and initialization of the Transformer; the defaults are those of the paper for variable misuse."""
 
-    d_model: int = 512
+    d_model: int = bounded(512, minimum=1)
     """Size of the hidden states."""
-    num_layers: int = 6
+    num_layers: int = bounded(6, minimum=1)
     """Number of layers."""
-    num_heads: int = 8
+    num_heads: int = bounded(8, minimum=1)
     """Number of attention heads."""
-    d_ff: int = 2048
+    d_ff: int = bounded(2048, minimum=1)
     """Size of the feed-forward layer."""
-    max_relative_distance: int = 8
+    max_relative_distance: int = bounded(8, minimum=1)
     """Largest offset between two nodes that relative attention distinguishes."""
-    dropout: float = 0.2
+    dropout: float = bounded(0.2, minimum=0)
     """Dropout on embeddings, attention weights, and the output of attention and feed-forward layers."""
     init_tied_qk: bool = False
     """Start with equal query and key projections, so that nodes with the same value attend to each other."""
@@ -119,7 +133,7 @@ class ModelConfig:
     """Multiply embeddings by √d_model where they are read (Vaswani et al. 2017)."""
 
     def __post_init__(self) -> None:
-        check_minimum(self, d_model=1, num_layers=1, num_heads=1, d_ff=1, max_relative_distance=1, dropout=0)
+        super().__post_init__()
         if self.dropout >= 1:
             raise ValueError(f"dropout is {self.dropout}; it must be below 1")
         if self.d_model % self.num_heads:
@@ -127,36 +141,34 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Settings):
     """Optimizer, schedule and evaluation during training."""
 
     num_epochs: float = 25.0
     """Number of passes over the training examples; may be fractional."""
-    max_batch_nodes: int = 4_000
+    max_batch_nodes: int = bounded(4_000, minimum=1)
     """Largest number of nodes in a batch, padding included."""
-    learning_rate: float = 1e-5
+    learning_rate: float = bounded(1e-5, minimum=0)
     """Peak learning rate."""
     lr_scheduler: Literal["constant", "linear", "cosine"] = "constant"
     """How the learning rate falls after the warm-up."""
-    warmup_steps: int = 0
+    warmup_steps: int = bounded(0, minimum=0)
     """Number of steps in which the learning rate rises linearly to its peak."""
-    weight_decay: float = 0.01
+    weight_decay: float = bounded(0.01, minimum=0)
     """Weight decay of AdamW."""
-    max_grad_norm: float = 1.0
+    max_grad_norm: float = bounded(1.0, minimum=0)
     """Gradients with a larger norm are scaled down to it; 0 turns clipping off."""
-    eval_every_examples: int = 50_000
+    eval_every_examples: int = bounded(50_000, minimum=1)
     """Number of training examples between two evaluations on the validation split."""
-    eval_examples: int = 2_000
+    eval_examples: int = bounded(2_000, minimum=1)
     """Number of functions or windows of the validation split in such an evaluation."""
-    early_stopping_patience: int = 0
+    early_stopping_patience: int = bounded(0, minimum=0)
     """Number of evaluations without improvement after which training stops; 0 never stops early."""
-    save_every_seconds: float = 60.0
+    save_every_seconds: float = bounded(60.0, minimum=0)
     """Seconds between two checkpoints."""
 
     def __post_init__(self) -> None:
-        check_choices(self)
-        check_minimum(self, max_batch_nodes=1, warmup_steps=0, weight_decay=0, max_grad_norm=0, learning_rate=0)
-        check_minimum(self, eval_every_examples=1, eval_examples=1, early_stopping_patience=0, save_every_seconds=0)
+        super().__post_init__()
         if not self.num_epochs > 0:
             raise ValueError(f"num_epochs is {self.num_epochs}; it must be above 0")
 
@@ -166,14 +178,14 @@ TASK_CONFIGS: dict[str, type[TaskConfig]] = {"misuse": MisuseConfig, "completion
 
 
 @dataclass(frozen=True)
-class ExperimentConfig:
+class ExperimentConfig(Settings):
     """Everything that a run depends on except the code: the same config and seed repeat the run."""
 
     corpus: str
     """Folder of the corpus."""
     corpus_digest: str = ""
     """Digest of the corpus; the run sets it and refuses a corpus that has changed."""
-    seed: int = 0
+    seed: int = bounded(0, minimum=0)
     """Seed of the weights, the order of examples, the bugs and the randomized placeholders."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     task: TaskConfig = field(default_factory=MisuseConfig)
@@ -181,23 +193,9 @@ class ExperimentConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     def __post_init__(self) -> None:
-        check_minimum(self, seed=0)
+        super().__post_init__()
         if isinstance(self.task, CompletionConfig) and self.model.init_neighbour_heads and self.model.num_layers < 2:
             raise ValueError("model.init_neighbour_heads needs two layers in completion; use more, or set it to false")
-
-
-def check_minimum(config: object, **minimums: float) -> None:
-    """Refuse a value below its minimum. NaN is below everything."""
-    for name, minimum in minimums.items():
-        if not (value := getattr(config, name)) >= minimum:
-            raise ValueError(f"{name} is {value}; it must be at least {minimum}")
-
-
-def check_choices(config: Any) -> None:
-    """Refuse a value that is none of its field's choices."""
-    for entry in dataclasses.fields(config):
-        if (choices := _choices(entry)) and getattr(config, entry.name) not in choices:
-            raise UnknownName(entry.name, str(getattr(config, entry.name)), choices)
 
 
 def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:
