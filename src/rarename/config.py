@@ -7,13 +7,12 @@ Values are checked where a config is made, so a config that exists is valid.
 import ast
 import dataclasses
 import inspect
-import math
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import tomli_w
 
@@ -38,8 +37,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):
-            value, minimum = getattr(self, entry.name), entry.metadata.get("minimum", -math.inf)
-            if isinstance(value, int | float) and not value >= minimum:
+            value, minimum = getattr(self, entry.name), entry.metadata.get("minimum")
+            if minimum is not None and not value >= minimum:
                 raise ValueError(f"{entry.name} is {value}; it must be at least {minimum}")
             if (choices := _choices(entry)) and value not in choices:
                 raise UnknownName(entry.name, str(value), choices)
@@ -199,8 +198,8 @@ class ExperimentConfig(Settings):
 
 
 def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:
-    choices: tuple[str, ...] = entry.metadata.get("choices") or get_args(entry.type)
-    return choices
+    choices: tuple[str, ...] = get_args(entry.type) if get_origin(entry.type) is Literal else ()
+    return entry.metadata.get("choices") or choices
 
 
 def config_from(settings: Mapping[str, Any]) -> ExperimentConfig:
@@ -316,7 +315,7 @@ def _build(config_class: Any, settings: Mapping[str, Any], prefix: str, task: ty
         elif nested:
             raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))}")
         elif name in settings:
-            values[name] = _checked(settings[name], str if get_args(type_) else type_, prefix + name)
+            values[name] = _checked(settings[name], str if get_origin(type_) is Literal else type_, prefix + name)
     try:
         return config_class(**values)
     except (TypeError, ValueError) as error:
