@@ -128,6 +128,18 @@ def test_confidence_is_the_probability_of_location_times_that_of_the_repair():
     assert predictions.confidence[0] == pytest.approx(0.5 * 0.75)  # 0.25 + 0.35 of 0.8
 
 
+def test_predictions_from_random_logits_have_not_changed():
+    """The numbers were computed by an earlier implementation, in torch."""
+    rng = np.random.default_rng(0)
+    location, repair, names = rng.normal(size=(3, 7)), rng.normal(size=(3, 6)), rng.integers(4, size=(3, 6))
+    masks = {"is_variable": rng.random((3, 6)) > 0.2, "is_candidate": rng.random((3, 6)) > 0.3}
+    output, batch = MisuseOutput(location, repair[:, None], False), make_batch(names, names, [0, 0, 0], **masks)
+    predictions = predict_bugs(output, batch)
+    assert (predictions.location.tolist(), predictions.repair.tolist()) == ([1, 3, 4], [2, 0, 0])
+    assert predictions.confidence.tolist() == pytest.approx([0.204857, 0.119605, 0.298127], abs=1e-6)
+    assert loss_of(output, batch).mean().item() == pytest.approx(2.0503377, abs=1e-6)
+
+
 def test_a_prediction_is_a_candidate_and_a_variable():
     batch = replace(BATCH, is_candidate=np.array([[True, False, True], [False] * 3]))
     batch = replace(batch, is_variable=np.array([[True, True, False], [True] * 3]))
