@@ -89,6 +89,12 @@ def test_the_loss_ignores_logits_outside_the_masks():
     assert loss_of(OUTPUT, batch).mean().item() == pytest.approx(expected)
 
 
+def test_only_published_targets_are_repairs():
+    batch = make_batch(names=[[0, 0, 1]], original=[[0, 0, 0]], location=[3], is_repair=[[False, True, False]])
+    output = independent(np.array([[0.1, 0.1, 0.1, 0.7]]), np.array([[0.2, 0.3, 0.5]]))
+    assert loss_of(output, batch).mean().item() == pytest.approx(-math.log(0.7) - math.log(0.3))
+
+
 def test_a_conditional_head_does_not_point_at_the_wrong_name():
     repair = np.tile(np.log([0.2, 0.3, 0.5]), (2, 3, 1))
     repair[1, 2] = np.log([0.1, 0.5, 0.4])  # given the location of the bug; only node 0 holds another name
