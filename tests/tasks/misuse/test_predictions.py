@@ -280,13 +280,18 @@ def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
 
 
 def test_metrics_at_confidence_thresholds():
-    metrics = margins(*[(False, number / 10, True) for number in range(200)], (True, 30.0, True), (True, 0.0, True))
+    clean = [(False, number / 10, True) for number in range(200)]
+    metrics = margins(*clean, (True, 30.0, True), (True, 0.0, True), (True, 30.0, False), (True, 20.0, True))
     at = metrics.breakdown(0.42)["at_confidence"]
     assert list(at) == ["0.1", "0.3", "0.42", "0.5", "0.7", "0.8", "0.9", "0.95", "0.98", "0.99"]
-    assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 1.0}
+    assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 0.75}  # one has the wrong location
     assert at["0.7"]["joint_accuracy"] == 0.5
     confidence = metrics.columns()["confidence"][:200]
     assert at["0.7"]["false_alarms"] == (confidence >= 0.7).mean() < 1
+    three_names = replace(BATCH, name_ranks=np.array([[0, 1, 0], [0, 1, 2]]))
+    for repair, accuracy in ((0.6, 1.0), (0.1, 0.0)):
+        output = independent(LOCATION, np.array([[0.4, 0.3, 0.3], [repair, 0.7 - repair, 0.3]]))
+        assert metrics_of(output, three_names).breakdown()["at_confidence"]["0.1"]["joint_accuracy"] == accuracy
 
 
 def test_metrics_by_project():
