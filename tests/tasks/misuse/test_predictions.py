@@ -238,14 +238,13 @@ def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
     assert metrics_of(output, excluded).compute()["no_bug_accuracy"] == 1
 
 
-def margins(*rows):
+def margins(*rows, vocabulary_size=6):
     """Metrics of examples (is buggy, margin of the best node over "no bug", is it the correct node), all repaired."""
     names, originals = [[5, 9]] * len(rows), [[9, 9] if is_buggy else [5, 9] for is_buggy, _, _ in rows]
     batch = make_batch(names, originals, [int(is_buggy) for is_buggy, _, _ in rows])
     location = np.array([[0.0, m, m - 1] if correct else [0.0, m - 1, m] for _, m, correct in rows])
-    return metrics_of(
-        MisuseOutput(location, np.array([[[0.0, 1.0]]] * len(rows)), is_conditional=False), batch, vocabulary_size=6
-    )
+    output = MisuseOutput(location, np.array([[[0.0, 1.0]]] * len(rows)), is_conditional=False)
+    return metrics_of(output, batch, vocabulary_size=vocabulary_size)
 
 
 def test_metrics_at_equal_false_alarm_rates_by_hand():
@@ -308,11 +307,16 @@ def test_metrics_by_length_and_by_rarity():
     assert breakdown["by_rarity"]["both rare"]["num_buggy"] == 0
     assert breakdown["by_length"]["up to 25"] == metrics.compute()
     assert breakdown["by_length"]["over 250"]["num_clean"] == 0
-    boundary = margins((True, 1.0, True))
-    boundary.vocabulary_size = 5
-    columns = boundary.columns() | {"length": np.array([25])}
-    boundary._chunks = {name: [column] for name, column in columns.items()}
-    assert boundary.breakdown()["by_length"]["up to 25"]["num_buggy"] == 1
+    for vocabulary_size, rarity in ((5, "both rare"), (9, "one rare"), (10, "both frequent")):
+        by_rarity = margins((True, 1.0, True), vocabulary_size=vocabulary_size).breakdown()["by_rarity"]
+        assert [name for name, group in by_rarity.items() if group["num_buggy"]] == [rarity]
+
+
+def test_the_limit_of_a_group_of_lengths_belongs_to_it():
+    metrics = margins((True, 1.0, True), (False, 1.0, True))
+    metrics._chunks["length"] = [np.array([25, 251])]
+    by_length = metrics.breakdown()["by_length"]
+    assert (by_length["up to 25"]["num_buggy"], by_length["over 250"]["num_clean"]) == (1, 1)
 
 
 # Export
