@@ -108,6 +108,9 @@ def test_a_causal_model_can_start_with_an_induction_head(is_on):
     nodes = torch.stack([torch.randperm(200)[:40] for _ in range(20)])
     nodes = torch.cat([nodes, nodes[:, 10:11]], dim=1)  # node 10 is repeated at the end
     first, second = model.layers
+    for layer in model.layers:
+        values = layer.attention.qkv_proj.weight.chunk(3)[2]
+        assert torch.allclose(values @ values.T, torch.eye(128), atol=1e-5) == is_on  # so that copies are exact
     hidden_states = second.attn_norm(first(model.embed(nodes % 5, nodes), torch.ones_like(nodes, dtype=torch.bool)))
     queries, keys, _ = second.attention.qkv_proj(hidden_states).chunk(3, dim=-1)
     scores = (queries[:, -1:, :64] @ keys[:, :, :64].transpose(1, 2)).mean(dim=(0, 1))  # of head 0

@@ -89,6 +89,12 @@ def test_the_loss_ignores_logits_outside_the_masks():
     assert loss_of(OUTPUT, batch).mean().item() == pytest.approx(expected)
 
 
+def test_only_published_targets_are_repairs():
+    batch = make_batch(names=[[0, 0, 1]], original=[[0, 0, 0]], location=[3], is_repair=[[False, True, False]])
+    output = independent(np.array([[0.1, 0.1, 0.1, 0.7]]), np.array([[0.2, 0.3, 0.5]]))
+    assert loss_of(output, batch).mean().item() == pytest.approx(-math.log(0.7) - math.log(0.3))
+
+
 def test_a_conditional_head_does_not_point_at_the_wrong_name():
     repair = np.tile(np.log([0.2, 0.3, 0.5]), (2, 3, 1))
     repair[1, 2] = np.log([0.1, 0.5, 0.4])  # given the location of the bug; only node 0 holds another name
@@ -126,6 +132,18 @@ def test_confidence_is_the_probability_of_location_times_that_of_the_repair():
     assert predictions.location.tolist() == [0]
     assert predictions.repair.tolist() == [1]  # the first node of the variable
     assert predictions.confidence[0] == pytest.approx(0.5 * 0.75)  # 0.25 + 0.35 of 0.8
+
+
+def test_predictions_from_random_logits_have_not_changed():
+    """The numbers were computed by an earlier implementation, in torch."""
+    rng = np.random.default_rng(0)
+    location, repair, names = rng.normal(size=(3, 7)), rng.normal(size=(3, 6)), rng.integers(4, size=(3, 6))
+    masks = {"is_variable": rng.random((3, 6)) > 0.2, "is_candidate": rng.random((3, 6)) > 0.3}
+    output, batch = MisuseOutput(location, repair[:, None], False), make_batch(names, names, [0, 0, 0], **masks)
+    predictions = predict_bugs(output, batch)
+    assert (predictions.location.tolist(), predictions.repair.tolist()) == ([1, 3, 4], [2, 0, 0])
+    assert predictions.confidence.tolist() == pytest.approx([0.204857, 0.119605, 0.298127], abs=1e-6)
+    assert loss_of(output, batch).mean().item() == pytest.approx(2.0503377, abs=1e-6)
 
 
 def test_a_prediction_is_a_candidate_and_a_variable():
@@ -220,14 +238,13 @@ def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
     assert metrics_of(output, excluded).compute()["no_bug_accuracy"] == 1
 
 
-def margins(*rows):
+def margins(*rows, vocabulary_size=6):
     """Metrics of examples (is buggy, margin of the best node over "no bug", is it the correct node), all repaired."""
     names, originals = [[5, 9]] * len(rows), [[9, 9] if is_buggy else [5, 9] for is_buggy, _, _ in rows]
     batch = make_batch(names, originals, [int(is_buggy) for is_buggy, _, _ in rows])
     location = np.array([[0.0, m, m - 1] if correct else [0.0, m - 1, m] for _, m, correct in rows])
-    return metrics_of(
-        MisuseOutput(location, np.array([[[0.0, 1.0]]] * len(rows)), is_conditional=False), batch, vocabulary_size=6
-    )
+    output = MisuseOutput(location, np.array([[[0.0, 1.0]]] * len(rows)), is_conditional=False)
+    return metrics_of(output, batch, vocabulary_size=vocabulary_size)
 
 
 def test_metrics_at_equal_false_alarm_rates_by_hand():
@@ -262,13 +279,18 @@ def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
 
 
 def test_metrics_at_confidence_thresholds():
-    metrics = margins(*[(False, number / 10, True) for number in range(200)], (True, 30.0, True), (True, 0.0, True))
+    clean = [(False, number / 10, True) for number in range(200)]
+    metrics = margins(*clean, (True, 30.0, True), (True, 0.0, True), (True, 30.0, False), (True, 20.0, True))
     at = metrics.breakdown(0.42)["at_confidence"]
     assert list(at) == ["0.1", "0.3", "0.42", "0.5", "0.7", "0.8", "0.9", "0.95", "0.98", "0.99"]
-    assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 1.0}
+    assert at["0.1"] == {"false_alarms": 1.0, "joint_accuracy": 0.75}  # one has the wrong location
     assert at["0.7"]["joint_accuracy"] == 0.5
     confidence = metrics.columns()["confidence"][:200]
     assert at["0.7"]["false_alarms"] == (confidence >= 0.7).mean() < 1
+    three_names = replace(BATCH, name_ranks=np.array([[0, 1, 0], [0, 1, 2]]))
+    for repair, accuracy in ((0.6, 1.0), (0.1, 0.0)):
+        output = independent(LOCATION, np.array([[0.4, 0.3, 0.3], [repair, 0.7 - repair, 0.3]]))
+        assert metrics_of(output, three_names).breakdown()["at_confidence"]["0.1"]["joint_accuracy"] == accuracy
 
 
 def test_metrics_by_project():
@@ -285,11 +307,16 @@ def test_metrics_by_length_and_by_rarity():
     assert breakdown["by_rarity"]["both rare"]["num_buggy"] == 0
     assert breakdown["by_length"]["up to 25"] == metrics.compute()
     assert breakdown["by_length"]["over 250"]["num_clean"] == 0
-    boundary = margins((True, 1.0, True))
-    boundary.vocabulary_size = 5
-    columns = boundary.columns() | {"length": np.array([25])}
-    boundary._chunks = {name: [column] for name, column in columns.items()}
-    assert boundary.breakdown()["by_length"]["up to 25"]["num_buggy"] == 1
+    for vocabulary_size, rarity in ((5, "both rare"), (9, "one rare"), (10, "both frequent")):
+        by_rarity = margins((True, 1.0, True), vocabulary_size=vocabulary_size).breakdown()["by_rarity"]
+        assert [name for name, group in by_rarity.items() if group["num_buggy"]] == [rarity]
+
+
+def test_the_limit_of_a_group_of_lengths_belongs_to_it():
+    metrics = margins((True, 1.0, True), (False, 1.0, True))
+    metrics._chunks["length"] = [np.array([25, 251])]
+    by_length = metrics.breakdown()["by_length"]
+    assert (by_length["up to 25"]["num_buggy"], by_length["over 250"]["num_clean"]) == (1, 1)
 
 
 # Export

@@ -41,7 +41,7 @@ def sample_bug(function: Function, rng: np.random.Generator) -> InjectedBug | No
 def sample_local_bug(
     function: Function, rng: np.random.Generator, similarity_weight: float = 0.0
 ) -> InjectedBug | None:
-    """Sample a read of a local name that occurs again, and another local name in scope.
+    """Sample a read of a local name, and another local name in scope.
 
     A pair of names with similarity s is exp(similarity_weight · s) times as probable.
     """
@@ -53,7 +53,7 @@ def sample_local_bugs(
 ) -> tuple[InjectedBug, ...]:
     """Sample local bugs at about this fraction of the reads of local names, at least one if any is possible.
 
-    Every replaced name still occurs somewhere, so that each bug can be repaired.
+    Every replaced name still occurs where it is bound, so that each bug can be repaired.
     """
     num_reads = int(np.isin(function.values[function.roles == Role.READ], function.values[function.bindings]).sum())
     return tuple(_sample_local(function, rng, max(1, int(rng.binomial(num_reads, rate))), similarity_weight))
@@ -67,17 +67,13 @@ def _sample_local(
     reads = reads[np.isin(values[reads], values[function.bindings])]
     if function.is_unswappable is not None:
         reads = reads[~function.is_unswappable[reads]]
-    names, counts = np.unique(values[function.variables], return_counts=True)
-    num_left = dict(zip(names.tolist(), counts.tolist(), strict=True))
     in_scope = {scope: _names_in_scope(function, scope) for scope in np.unique(function.scopes[reads]).tolist()}
     weights = _pair_weights(function, reads, in_scope, similarity_weight) if similarity_weight else {}
     for location in _shuffled(reads, weights, rng):
-        original = int(values[location])
         others = values[in_scope[int(function.scopes[location])]]
-        others = others[others != original]
-        if num_left[original] < 2 or not len(others):
+        others = others[others != values[location]]
+        if not len(others):
             continue
-        num_left[original] -= 1
         probabilities = weights[location] / weights[location].sum() if weights else None
         yield InjectedBug(location, int(rng.choice(others, p=probabilities)))
         limit -= 1
