@@ -1,9 +1,11 @@
 """What the documents promise: their code runs, their commands print what they say, their links lead somewhere."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,36 @@ def test_commands_print_what_the_page_says(page, tmp_path, environment):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def number_in(text: str, pattern: str) -> float:
+    """The number that a pattern captures; line breaks count as blanks."""
+    found = re.search(pattern, " ".join(text.split()))
+    assert found, pattern
+    return float(found[1].replace(",", ""))
+
+
+def table_row(page: Path, name: str) -> list[float]:
+    (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [float(cell.strip().replace(",", "")) for cell in row.split("|")]
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_model_card_and_the_vocabulary_page():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    model = ROOT / "src/rarename/data/models/misuse-python"
+    card = model / "README.md"
+    assert number_in(readme, r"We tested (\d+) functions") == number_in(
+        card.read_text(), r"the (\d+) of projects outside"
+    )
+    assert number_in(readme, r"flags (\d+) of them") == table_row(card, "reported at the default threshold")[2]
+    assert (
+        number_in(readme, r"(\d+) with the correct location") == table_row(card, "… of these located and repaired")[2]
+    )
+    assert number_in(readme, r"(\d+) are correct") == table_row(card, "located and repaired")[2]
+    threshold = tomllib.loads((model / "check.toml").read_text())["min_confidence"]
+    metrics = json.loads((model / "metrics-test.json").read_text())["at_confidence"][f"{threshold:g}"]
+    assert number_in(readme, r"flags 1 in (\d+) clean functions") == round(1 / metrics["false_alarms"])
+    coverage = table_row(ROOT / "docs" / "vocabularies.md", "Python, test")
+    assert number_in(readme, r"frequent names cover (\d+) %") == round(coverage[4])
+    assert number_in(readme, r"10,000 cover (\d+) %") == round(coverage[5])
+    assert number_in(readme, r"training split only (\d+) %") == round(coverage[8])
