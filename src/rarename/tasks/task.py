@@ -1,18 +1,25 @@
 """Task: what training and evaluation need from variable misuse, code completion, or a task of your own."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rarename.config import ModelConfig
 from rarename.encoding import Encoding
+from rarename.syntax import Role
 from rarename.tasks.batch import Batch
+from rarename.tasks.sampler import bucketed_batches
 
 EVAL_SEED = 20_210_606
 """Bugs and placeholders of the validation and test split are drawn once, so every model sees the same examples."""
+
+EVAL_BATCH_NODES = 8_000
 
 
 def min_logit(logits: Tensor) -> float:
@@ -49,39 +56,71 @@ class Metrics(Protocol):
         """Metrics by group, and others that are too long for a training log."""
 
 
-class Task(Protocol):
+class Task(ABC):
     """Examples, batches, model, loss and metrics of one task, on one corpus with one encoding."""
 
-    selection_metric: str  # the metric that selects the best checkpoint on the validation split
+    selection_metric: str  # selects the best checkpoint on the validation split
+    vocabulary_roles: tuple[str, ...]  # the groups of roles whose values the vocabulary ranks
+    masked_literals: frozenset[Role]  # the literals that every strategy replaces by a mask
+
+    def __init__(
+        self, dataset: Callable[[str], Any], encoding: Encoding, config: Any, max_batch_nodes: int, seed: int
+    ) -> None:
+        """`dataset` loads a split: items with `lengths` and `project_names`."""
+        self.dataset = cache(dataset)
+        self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_batch_nodes, seed
 
     @staticmethod
+    @abstractmethod
     def check_encoding(config: Any, num_placeholders: int) -> None:
         """Refuse an encoding that cannot hold every snippet of the task."""
 
     @staticmethod
+    @abstractmethod
     def build_model(config: Any, model_config: ModelConfig, encoding: Encoding) -> nn.Module:
         """Make a model whose weights are drawn from torch's generator."""
 
-    def num_examples(self, num_epochs: float = 1.0) -> int:
-        """Number of examples in the first epochs."""
-
-    def is_multi_bug_epoch(self, epoch: int) -> bool:
-        """Whether an epoch trains on something else than what is evaluated, so its metrics select no checkpoint."""
-
-    def batches(self, epoch: int) -> Iterator[list[int]]:
-        """The batches of an epoch as lists of example indexes, in an order that depends on the seed."""
-
+    @abstractmethod
     def make_batch(self, indexes: list[int], epoch: int) -> Batch:
-        """Collate examples; an example does not depend on the others in its batch."""
+        """Collate training examples; an example does not depend on the others in its batch."""
 
-    def eval_batches(self, split: str, limit: int) -> Iterator[Batch]:
-        """The batches of a split for evaluation, the same for every strategy and vocabulary size."""
+    @abstractmethod
+    def make_eval_batch(self, indexes: list[int], split: str) -> Batch:
+        """Collate examples for evaluation, the same for every strategy, vocabulary size and seed."""
 
-    def num_eval_examples(self, split: str) -> int:
-        """About how many examples a split has."""
-
+    @abstractmethod
     def loss(self, output: Any, batch: Any) -> Loss:
         """The training loss."""
 
+    @abstractmethod
     def new_metrics(self, split: str) -> Metrics:
         """Empty metrics for a split."""
+
+    def is_multi_bug_epoch(self, epoch: int) -> bool:
+        """Whether an epoch trains on something else than what is evaluated, so its metrics select no checkpoint."""
+        return False
+
+    def examples_each(self, split: str, epoch: int | None = None) -> int:
+        """Number of examples that an item of the dataset gives in an epoch, or in evaluation."""
+        return 1
+
+    def num_examples(self, num_epochs: float = 1.0) -> int:
+        """Number of training examples in the first epochs."""
+        return round(num_epochs * self.examples_each("train") * len(self.dataset("train")))
+
+    def num_eval_examples(self, split: str) -> int:
+        """About how many examples a split has."""
+        return self.examples_each(split) * len(self.dataset(split))
+
+    def batches(self, epoch: int) -> Iterator[list[int]]:
+        """The batches of an epoch as lists of indexes, in an order that depends on the seed."""
+        lengths = self.examples_each("train", epoch) * self.dataset("train").lengths
+        return bucketed_batches(lengths, self.max_batch_nodes, np.random.default_rng([self.seed, epoch]))
+
+    def eval_batches(self, split: str, limit: int = 0) -> Iterator[Batch]:
+        """The batches of a split, or of `limit` items of it."""
+        dataset = self.dataset(split)
+        chosen = np.random.default_rng(EVAL_SEED).permutation(len(dataset))[: limit or None]
+        lengths = self.examples_each(split) * dataset.lengths[chosen]
+        for batch in bucketed_batches(lengths, EVAL_BATCH_NODES, None):
+            yield self.make_eval_batch(chosen[batch].tolist(), split)

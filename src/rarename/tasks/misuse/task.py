@@ -1,8 +1,6 @@
 """Variable misuse as a task: which examples come when."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -19,35 +17,32 @@ from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.model import MisuseModel
 from rarename.tasks.misuse.predict import MisuseOutput
 from rarename.tasks.rank_mapping import RankMapping
-from rarename.tasks.sampler import bucketed_batches
-from rarename.tasks.task import EVAL_SEED, Loss
+from rarename.tasks.task import EVAL_SEED, Loss, Task
 
 BUGS_PER_FUNCTION = 3
 """Number of different bugs of a function (paper, section 4.1); each is seen once in as many epochs."""
 
-EVAL_BATCH_NODES = 8_000
 
-
-class MisuseTask:
+class MisuseTask(Task):
     """The functions of a corpus, each once clean and once with a bug in an epoch."""
 
+    config: MisuseConfig
     selection_metric = "joint_accuracy"
     vocabulary_roles = ("names", "others", "numbers")
-    """The groups of roles whose values the vocabulary ranks: everything that is not masked."""
     masked_literals = frozenset({Role.STRING, Role.REGEXP})
-    """The literals that every strategy replaces by a mask."""
 
     def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int) -> None:
         if config.multi_bug_epochs and not corpus.language.function_types:
             raise UsageError("task.multi_bug_epochs injects bugs, but these examples have their own; set it to 0")
-        self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_nodes, seed
-        self.collate = MisuseCollator.of(config, encoding)
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
         subtokens = subtoken_table(corpus, mapping, encoding.subtokens) if encoding.subtokens else None
         bigrams = bigram_table(corpus, mapping) if config.similarity_weight else None
-        self.dataset = cache(
-            lambda split: FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
-        )
+
+        def dataset(split: str) -> FunctionDataset:
+            return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
+
+        super().__init__(dataset, encoding, config, max_nodes, seed)
+        self.collate = MisuseCollator.of(config, encoding)
 
     @staticmethod
     def check_encoding(config: MisuseConfig, num_placeholders: int) -> None:
@@ -62,19 +57,19 @@ class MisuseTask:
         num_ids = encoding.num_types, encoding.num_values
         return MisuseModel(model_config, *num_ids, config.pointer_head, config.usage_features, len(encoding.subtokens))
 
-    def num_examples(self, num_epochs: float = 1.0) -> int:
-        dataset, multi_bug_epochs = self.dataset("train"), min(num_epochs, self.config.multi_bug_epochs)
-        return round((multi_bug_epochs + _examples_each(dataset) * (num_epochs - multi_bug_epochs)) * len(dataset))
-
     def is_multi_bug_epoch(self, epoch: int) -> bool:
         # These epochs have no clean functions. The model flags too many, which looks like finding more.
         return epoch < self.config.multi_bug_epochs
 
-    def batches(self, epoch: int) -> Iterator[list[int]]:
-        dataset, rng = self.dataset("train"), np.random.default_rng([self.seed, epoch])
-        # A function takes twice its nodes if it comes clean and with a bug.
-        times = 1 if self.is_multi_bug_epoch(epoch) else _examples_each(dataset)
-        return bucketed_batches(times * dataset.lengths, self.max_batch_nodes, rng)
+    def examples_each(self, split: str, epoch: int | None = None) -> int:
+        """A function comes clean and with a bug, unless it has a published label or many bugs."""
+        is_single = self.dataset(split).has_labels or (epoch is not None and self.is_multi_bug_epoch(epoch))
+        return 1 if is_single else 2
+
+    def num_examples(self, num_epochs: float = 1.0) -> int:
+        multi_bug_epochs = min(num_epochs, self.config.multi_bug_epochs)
+        each = multi_bug_epochs + self.examples_each("train") * (num_epochs - multi_bug_epochs)
+        return round(each * len(self.dataset("train")))
 
     def make_batch(self, indexes: list[int], epoch: int) -> MisuseBatch:
         dataset = self.dataset("train")
@@ -82,14 +77,9 @@ class MisuseTask:
             return self.collate([self._multi_bug_example(dataset, index, epoch) for index in indexes])
         return self.collate([example for index in indexes for example in self._pair(dataset, index, epoch)])
 
-    def eval_batches(self, split: str, limit: int = 0) -> Iterator[MisuseBatch]:
+    def make_eval_batch(self, indexes: list[int], split: str) -> MisuseBatch:
         dataset = self.dataset(split)
-        chosen = np.random.default_rng(EVAL_SEED).permutation(len(dataset))[: limit or None]
-        for batch in bucketed_batches(_examples_each(dataset) * dataset.lengths[chosen], EVAL_BATCH_NODES, None):
-            yield self.collate([each for index in batch for each in self._pair(dataset, int(chosen[index]), None)])
-
-    def num_eval_examples(self, split: str) -> int:
-        return _examples_each(self.dataset(split)) * len(self.dataset(split))
+        return self.collate([example for index in indexes for example in self._pair(dataset, index, None)])
 
     def loss(self, output: MisuseOutput, batch: MisuseBatch) -> Loss:
         return misuse_loss(output, batch)
@@ -125,8 +115,3 @@ class MisuseTask:
             bug = BUG_SAMPLERS[self.config.bug_sampler](function, rng)
         # Not every function has a node for a bug of every sampler.
         return [clean] if bug is None else [clean, replace(clean, bugs=(bug,), seed=buggy_seed)]
-
-
-def _examples_each(dataset: FunctionDataset) -> int:
-    """Examples per function: clean and with a bug, unless it has a published label."""
-    return 1 if dataset.has_labels else 2
