@@ -201,7 +201,7 @@ def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folde
 
 def test_anonymize_without_its_list(run, figure):
     code, _, err = run("anonymize", figure, "--vocabulary", "nowhere.txt")
-    assert (code, err) == (2, "rarename anonymize: nowhere.txt: no such list of names, corpus or run\n")
+    assert (code, err) == (2, "rarename anonymize: nowhere.txt: No such file or directory\n")
 
 
 def test_anonymize_warns_of_a_list_without_names(run, figure):
@@ -213,7 +213,7 @@ def test_anonymize_warns_of_a_list_without_names(run, figure):
 
 def test_anonymize_needs_a_vocabulary_if_the_package_has_none(run, tmp_path):
     (tmp_path / "m.txt").write_text("a b")
-    message = "rarename anonymize: the package has no vocabulary for tokens; add --vocabulary\n"
+    message = "rarename anonymize: the package has no vocabulary for tokens; use one of your own, such as a list of names\n"
     assert run("anonymize", tmp_path / "m.txt") == (2, "", message)
 
 
@@ -274,7 +274,7 @@ def test_an_interrupt_is_exit_130(run, figure, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rarename.cli.parse.run", interrupt)
-    assert run("parse", figure) == (130, "", "rarename: interrupted\n")
+    assert run("parse", figure) == (130, "", "rarename parse: interrupted\n")
 
 
 def test_prepare_and_inspect(run, projects, tmp_path):
@@ -312,7 +312,7 @@ def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
     (tmp_path / "file").write_text("in the way")
     code, _, err = run("prepare", tmp_path / "file" / "corpus", "stdlib", "--language", "python", "--jobs", 1)
     assert code == 2
-    assert err.startswith("rarename prepare: [Errno 20] Not a directory")
+    assert err == f"rarename prepare: {tmp_path}/file/corpus/.work: Not a directory\n"
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
         (["box.py", "--min-confidence", "2"], "--min-confidence: '2' is not a number from 0 to 1"),
         (["box.py", "--min-confidence", "nan"], "--min-confidence: 'nan' is not a number from 0 to 1"),
         (["-"], "standard input has no name to tell the language from; say --language"),
-        (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
+        (["box.py", "--language", "javascript"], "the model is for python, not for javascript"),
         (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],
 )

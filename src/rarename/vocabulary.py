@@ -16,7 +16,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.errors import CorpusError, UnknownName
+from rarename.errors import CorpusError, UsageError
 
 
 class Special(IntEnum):
@@ -91,11 +91,9 @@ class Vocabulary(Sequence[str]):
         >>> Vocabulary.default("python").rank("self")
         0
         """
-        folder = files("rarename") / "data" / "vocabularies"
-        path = folder / f"{language}.txt"
+        path = files("rarename") / "data" / "vocabularies" / f"{language}.txt"
         if not path.is_file():
-            choices = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
-            raise UnknownName("vocabulary inside the package for language", language, choices)
+            raise UsageError(f"the package has no vocabulary for {language}; use one of your own, such as a list of names")
         return cls(path.read_text(encoding="utf-8").splitlines())
 
     def rank(self, name: str) -> int | None:
