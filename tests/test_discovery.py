@@ -47,7 +47,7 @@ def test_a_file_that_grows_after_the_listing_is_skipped(tmp_path):
     write(tmp_path, a=MAX_FILE_BYTES + 1)
     (tmp_path / "b.py").unlink()
     assert list(files) == [
-        Skipped(f"{tmp_path}/a.py", None, "over 1 MB"),
+        Skipped(f"{tmp_path}/a.py", None, "over 1 MB", "1000001 bytes"),
         Skipped(f"{tmp_path}/b.py", None, "cannot be read", "No such file or directory"),
     ]
 
