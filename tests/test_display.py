@@ -75,7 +75,7 @@ def test_a_log_record_of_a_training_is_shown_now_and_then(at_once, capsys):
         shown.log_record("full", RECORD)
     first, second = capsys.readouterr().err.splitlines()
     assert (first, second) == (
-        f"{SHOWN}, MRR of values 50.0".replace("1,200", "1,300"),
+        f"{SHOWN}, MRR values 50.0".replace("1,200", "1,300"),
         SHOWN.replace("ordered", "full"),
     )
 

@@ -6,14 +6,13 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
-
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,13 @@ def add_output_format(parser: argparse.ArgumentParser, **formats: str) -> None:
     parser.add_argument("--output-format", choices=formats, default=default, help=f"{explained} (default: {default})")
 
 
-def number(kind: Callable[[str], Number], minimum: float, maximum: float = math.inf) -> Callable[[str], Number]:
+def number(kind: type[float], minimum: float, maximum: float = math.inf) -> Callable[[str], float]:
     """Return an argparse type: an `int` or `float` from `minimum` to `maximum`."""
 
-    def convert(text: str) -> Number:
-        try:
+    def convert(text: str) -> float:
+        with suppress(ValueError):
             if minimum <= (value := kind(text)) <= maximum:
                 return value
-        except ValueError:
-            pass
         expected = "a whole number" if kind is int else "a number"
         limits = f"from {minimum} to {maximum}" if maximum < math.inf else f"of at least {minimum}"
         raise argparse.ArgumentTypeError(f"{text!r} is not {expected} {limits}")

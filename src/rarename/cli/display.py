@@ -3,7 +3,6 @@
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from types import FrameType
 from typing import Any, Self
 
@@ -15,15 +14,18 @@ from rich.text import Text
 SECONDS_BETWEEN_LINES = 30.0  # of progress where stderr is not a terminal
 SHORT_SECONDS = 2.0  # bars appear after this time; a stage that takes less gets no line at its end
 
-METRIC_LABELS = {
-    "joint_accuracy": "joint",
-    "location_accuracy": "location",
-    "repair_accuracy": "repair",
-    "no_bug_accuracy": "no bug",
-    "mrr_values": "MRR of values",
-    "mrr_types": "MRR of types",
-}
+SHOWN_METRICS = ("joint", "location", "repair", "no bug", "MRR values", "MRR types")
 """The metrics that are shown during training; the first one that a task has is its main metric."""
+
+
+def metric_label(key: str) -> str:
+    """Return the label of a metric.
+
+    >>> [metric_label(key) for key in ("joint_accuracy_paper", "accuracy", "mrr_values", "num_buggy")]
+    ['joint*', 'accuracy', 'MRR values', 'buggy']
+    """
+    text = key.removeprefix("num_").replace("_accuracy", "").replace("_paper", "*")
+    return text.replace("mrr", "MRR").replace("_", " ")
 
 
 def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> str:
@@ -32,10 +34,11 @@ def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> st
     >>> describe_metrics({"loss": 0.7, "repair_accuracy": 0.5, "joint_accuracy": 0.3456})
     'joint 34.6, repair 50.0'
     >>> describe_metrics({"mrr_types": 0.7, "mrr_values": 0.5}, limit=1)
-    'MRR of values 50.0'
+    'MRR values 50.0'
     """
-    shown = (f"{label} {100 * metrics[key]:.1f}" for key, label in METRIC_LABELS.items() if key in metrics)
-    return ", ".join(islice(shown, limit))
+    by_label = {metric_label(key): value for key, value in metrics.items()}
+    shown = [f"{label} {100 * by_label[label]:.1f}" for label in SHOWN_METRICS if label in by_label]
+    return ", ".join(shown[:limit])
 
 
 def format_duration(seconds: float) -> str:

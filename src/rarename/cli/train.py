@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, such as model.num_layers=2")
     option("--help-settings", nargs=0, action=_HelpSettings, help="list every key with its meaning")
     option("--resume", action="store_true", help="continue an interrupted run")
-    option("--time-limit", type=number(float, 0), metavar="MINUTES", help="save and stop after this time; see --resume")
+    time_limit = "save and stop after this time; see --resume"
+    option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
     option("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
     option("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     add_output_format(parser, text="progress for people, on stderr", json="one object per line, on stdout")
@@ -69,10 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.runs import tensorboard
     from rarename.runs.run import train
     from rarename.training.distributed import init_distributed
-    from rarename.training.trainer import STATE, StopReason
+    from rarename.training.trainer import STATE
 
     folder: Path = arguments.output_dir
-    time_limit = math.inf if arguments.time_limit is None else 60 * arguments.time_limit
     if arguments.num_threads:
         torch.set_num_threads(arguments.num_threads)
     with ExitStack() as stack:
@@ -97,11 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         if arguments.resume and context.is_main_process and not (folder / STATE).exists():
             print(f"rarename train: {folder} has no checkpoint; training starts from the beginning", file=sys.stderr)
-        options = {"resume": arguments.resume, "time_limit": time_limit, "context": context}
-        try:
-            stop_reason = train(config, folder, on_log=on_log, should_stop=interrupt, **options)
-        except KeyboardInterrupt:
-            stop_reason, interrupt.is_requested = StopReason.INTERRUPTED, True
+        options = {"resume": arguments.resume, "time_limit": 60 * arguments.time_limit, "context": context}
+        stop_reason = train(config, folder, on_log=on_log, should_stop=interrupt, **options)
     if context.is_main_process:
         how = f"{stop_reason.value}; the best weights are in {folder}"
         if not stop_reason:
@@ -123,11 +120,9 @@ def _config(arguments: argparse.Namespace) -> ExperimentConfig:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             settings[key] = value  # a word needs no quotes here
-    options = vars(arguments)
+    options = {key: value for key, value in vars(arguments).items() if "." in key or key in ("seed", "corpus")}
+    settings |= {"corpus_digest": ""} | {key: value for key, value in options.items() if value is not None}
     if options["task.copy_pointer"] and arguments.task != "completion":
         raise UsageError(f"--pointer is for completion, not for {arguments.task}")
-    short = {key: value for key, value in options.items() if "." in key or key in ("seed", "corpus")}
-    settings |= {"corpus_digest": ""} | {key: value for key, value in short.items() if value is not None}
-    return preset_config(
-        arguments.corpus, arguments.preset, settings, Corpus(arguments.corpus).language.name, arguments.task
-    )
+    language = Corpus(arguments.corpus).language.name
+    return preset_config(arguments.corpus, arguments.preset, settings, language, arguments.task)
