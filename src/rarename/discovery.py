@@ -263,7 +263,7 @@ def printable(name: str) -> str:
     ('a/b%FF.py', 'ä%E2%80%AE.py')
     """
     path = "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
-    return path if path.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in path)
+    return "".join(char if char.isprintable() else _escape(char) for char in path)
 
 
 def display_path(name: str) -> str:
@@ -273,5 +273,6 @@ def display_path(name: str) -> str:
 
 
 def _escape(char: str) -> str:
-    is_byte = "\udc80" <= char <= "\udcff"  # of a file name that is not UTF-8
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass"))
+    # A byte of a file name that is not UTF-8 is one of these surrogates.
+    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", errors))
