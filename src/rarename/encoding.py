@@ -116,13 +116,9 @@ class Encoding:
         return rank_to_id(self.type_ranks(types))
 
     def type_ranks(self, types: Sequence[str]) -> NDArray[np.int16]:
-        """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`.
-
-        >>> Encoding(Vocabulary([]), types=Vocabulary(["Module", "Expr"])).type_ranks(["Expr", "Match"])
-        array([ 1, -2], dtype=int16)
-        """
-        ranks = {name: Special.UNK.rank if (rank := self.types.rank(name)) is None else rank for name in set(types)}
-        return np.array([ranks[name] for name in types], dtype=np.int16)
+        """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`."""
+        ranks = {name: rank for rank, name in enumerate(self.types)}
+        return np.array([ranks.get(name, Special.UNK.rank) for name in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
         """Map model ids to values: special values to None, placeholders to their original name if `names` has it."""
