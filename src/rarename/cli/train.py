@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.common import add_output_format, discard_output, number, write_json
+from rarename.cli.common import add_output_format, discard_output, number, write
 from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, load_settings
 from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         context = stack.enter_context(init_distributed())
         config = context.on_main_process(lambda: _config(arguments))
-        loggers: list[Callable[[dict[str, Any]], None]] = [write_json]
+        loggers: list[Callable[[dict[str, Any]], None]] = [lambda record: write(json.dumps(record) + "\n")]
         if arguments.output_format == "text":
             display = stack.enter_context(Display())
             loggers = [lambda record: display.log_record(folder.name, record)]
