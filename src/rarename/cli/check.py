@@ -24,11 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--model", action="append", default=[], type=Path, metavar="RUN", help=runs)
     languages = "check only this language, whatever the suffix of the named files (default: by suffix)"
     option("--language", choices=[language.name for language in CHECKED], help=languages)
-    option(
-        "--min-confidence", type=number(float, 0, 1), metavar="X",
-        help="report predictions with at least this confidence; 0 reports the most suspicious variable of every "
-        "function (default: the threshold of the model)",
-    )  # fmt: skip
+    confidence = "lowest confidence; 0 reports the most suspicious variable of every function (default: of the model)"
+    option("--min-confidence", type=number(float, 0, 1), metavar="X", help=confidence)
     formats = {"json": "one object", "sarif": "SARIF 2.1.0", "github": "workflow annotations"}
     add_output_format(parser, text="one line per finding", **formats)
 

@@ -43,16 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--splits", type=Path, metavar="FILE", help="lines `train PROJECT`, `validation PROJECT`, `test PROJECT`")
     add_output_format(parser, text="tables", json="the manifest")
     option = parser.add_argument_group("published records").add_argument
-    option(
-        "--record-paths", type=Path, action="append", default=[], metavar="FILE",
-        help="the list of paths of a file of trees; once for each, in the same order (default: the .txt next to it)",
-    )  # fmt: skip
+    paths = "the list of paths of a file of trees; once for each, in the same order (default: the .txt next to it)"
+    option("--record-paths", type=Path, action="append", default=[], metavar="FILE", help=paths)
     option("--split-by", choices=SPLIT_UNITS, help="the unit of the splits (default: %(default)s)")
     option("--duplicate-clusters", type=Path, metavar="FILE", help="JSON list of clusters of duplicate paths")
-    option(
-        "--allow-list", dest="allow_lists", type=Path, action="append", default=[], metavar="FILE",
-        help="a manifest of files or list of repositories that may be used; can be repeated",
-    )  # fmt: skip
+    lists = "a manifest of files or list of repositories that may be used; can be repeated"
+    option("--allow-list", dest="allow_lists", type=Path, action="append", default=[], metavar="FILE", help=lists)
 
 
 def run(arguments: argparse.Namespace) -> int:
