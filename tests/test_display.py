@@ -45,7 +45,7 @@ def test_short_work_shows_nothing(capsys):
 
 
 def test_a_long_stage_ends_with_a_line(capsys, monkeypatch):
-    monkeypatch.setattr(display, "SHORT_STAGE_SECONDS", 0.0)
+    monkeypatch.setattr(display, "SHORT_SECONDS", 0.0)
     with Display() as shown:
         shown.start("parse", 3)
         shown.advance(2)
@@ -53,11 +53,12 @@ def test_a_long_stage_ends_with_a_line(capsys, monkeypatch):
     assert capsys.readouterr().err == "parse: 2 of 3 in 0 s\ncount: 0 of 1 in 0 s\n"
 
 
-@pytest.mark.parametrize(("delay", "is_shown"), [(0.0, True), (60.0, False)])
-def test_a_terminal_gets_bars_after_a_delay(capsys, monkeypatch, delay, is_shown):
+@pytest.mark.parametrize(("seconds", "is_shown"), [(0.0, True), (60.0, False)])
+def test_a_terminal_gets_bars_after_a_delay(capsys, monkeypatch, seconds, is_shown):
+    monkeypatch.setattr(display, "SHORT_SECONDS", seconds)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with Display(delay) as shown:
-        shown.update("ordered [1]", 1_500, 2_000, "training")
+    with Display() as shown:
+        shown.update("ordered [1]", 1_500, 2_000, status="training")
         shown.update("full", 1, 2)
         shown.remove("full")
     err = capsys.readouterr().err
@@ -74,7 +75,7 @@ def test_a_log_record_of_a_training_is_shown_now_and_then(at_once, capsys):
         shown.log_record("full", RECORD)
     first, second = capsys.readouterr().err.splitlines()
     assert (first, second) == (
-        f"{SHOWN}, MRR of values 50.0".replace("1,200", "1,300"),
+        f"{SHOWN}, MRR values 50.0".replace("1,200", "1,300"),
         SHOWN.replace("ordered", "full"),
     )
 

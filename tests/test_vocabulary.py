@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rarename.errors import CorpusError, UnknownName
+from rarename.errors import CorpusError, UsageError
 from rarename.subtokens import MAX_SUBTOKENS, frequent_subtokens, split_subtokens, subtoken_ids
 from rarename.vocabulary import Special, Vocabulary, is_placeholder, rank_to_id
 
@@ -49,8 +49,8 @@ def test_the_package_has_a_vocabulary(language, first):
     assert first in vocabulary.top(20)
 
 
-def test_a_language_without_a_vocabulary_lists_the_choices():
-    with pytest.raises(UnknownName, match="'cobol'; choose one of javascript, python"):
+def test_a_language_without_a_vocabulary_is_refused():
+    with pytest.raises(UsageError, match="the package has no vocabulary for cobol; use one of your own"):
         Vocabulary.default("cobol")
 
 

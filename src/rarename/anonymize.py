@@ -26,12 +26,9 @@ OnOverflow = Literal["unk", "error"]
 class RareNames:
     """The distinct rare names of each snippet, in order of first appearance."""
 
-    snippet: Ints
-    """The snippet of each name, in ascending order."""
-    position: Ints
-    """How many distinct rare names come before it in its snippet."""
-    occurrences: Ints
-    """How often the name occurs in its snippet."""
+    snippet: Ints  # the snippet of each name, in ascending order
+    position: Ints  # how many distinct rare names come before it in its snippet
+    occurrences: Ints  # how often the name occurs in its snippet
 
 
 Numbering = Callable[[RareNames, int, Sequence[int] | None], Ints]
@@ -55,18 +52,14 @@ def by_frequency(names: RareNames, num_placeholders: int, seeds: Sequence[int] |
 
 
 def at_random(names: RareNames, num_placeholders: int, seeds: Sequence[int] | None) -> Ints:
-    """Draw distinct random numbers for each snippet.
-
-    Each snippet has its own seed, so its numbers do not depend on the other snippets of the batch.
-    """
+    """Draw distinct numbers for each snippet with its own seed, so that they do not depend on the rest of the batch."""
     if seeds is None:
         raise UsageError("the strategy 'randomized' needs a seed for each snippet")
     if len(names.snippet) and len(seeds) <= names.snippet[-1]:
         raise UsageError(f"{len(seeds)} seeds for more snippets; expected one for each")
     numbers = names.position.copy()
     snippets, starts, counts = np.unique(names.snippet, return_index=True, return_counts=True)
-    for snippet, start, count in zip(snippets, starts, counts, strict=True):
-        drawn = min(count, num_placeholders)
+    for snippet, start, drawn in zip(snippets, starts, np.minimum(counts, num_placeholders), strict=True):
         generator = np.random.default_rng(seeds[snippet])
         numbers[start : start + drawn] = generator.choice(num_placeholders, drawn, replace=False)
     return numbers
@@ -91,12 +84,7 @@ STRATEGIES = {
 
 
 def strategy_named(name: str) -> Strategy:
-    """Look up a strategy.
-
-    >>> strategy_named("sorted")
-    Traceback (most recent call last):
-    rarename.errors.UnknownName: no strategy 'sorted'; choose one of standard, ordered, randomized, by_frequency, full
-    """
+    """Look up a strategy."""
     if name not in STRATEGIES:
         raise UnknownName("strategy", name, STRATEGIES)
     return STRATEGIES[name]
@@ -136,10 +124,9 @@ def anonymize_ranks(
         snippets = np.nonzero(is_renamed)[0]
         numbers = _placeholder_numbers(rows[is_renamed], snippets, chosen.numbering, num_placeholders, seeds)
         if on_overflow == "error" and numbers.max() >= num_placeholders:
-            raise TooFewPlaceholders(
-                f"a snippet has {numbers.max() + 1} rare names, but there are {num_placeholders} placeholders; "
-                "set `num_placeholders` to the length of the longest snippet"
-            )
+            counts = f"{numbers.max() + 1} rare names, but there are {num_placeholders} placeholders"
+            advice = "set `num_placeholders` to the length of the longest snippet"
+            raise TooFewPlaceholders(f"a snippet has {counts}; {advice}")
         placeholders = len(Special) + vocabulary_size + numbers
         ids[is_renamed] = np.where(numbers < num_placeholders, placeholders, Special.UNK)
     return ids.reshape(ranks.shape)
@@ -166,9 +153,7 @@ class Anonymized:
     """A snippet with placeholders for its rare names, and the original names."""
 
     values: tuple[str | None, ...]
-    """The values of the snippet, rare names replaced."""
-    names: dict[str, str]
-    """The original name of each placeholder."""
+    names: dict[str, str]  # the original name of each placeholder
 
     def restore(self, values: Iterable[str | None] | None = None) -> list[str | None]:
         """Put the original names back, into this snippet or into other values with its placeholders."""
@@ -197,13 +182,11 @@ def anonymize_values(
     if num_placeholders is None:
         num_placeholders = len(values)
     is_name = [True] * len(values) if is_identifier is None else is_identifier
-    named = [value if is_one else None for value, is_one in zip(values, is_name, strict=True)]
-    ranks, _ = vocabulary.ranks(named)
+    ranks, _ = vocabulary.ranks([value if named else None for value, named in zip(values, is_name, strict=True)])
     ids = anonymize_ranks(ranks, len(vocabulary), strategy, num_placeholders=num_placeholders, seeds=[seed])
     first_placeholder = len(Special) + len(vocabulary)
     result, names = list(values), dict[str, str]()
-    for position, model_id in enumerate(ids.tolist()):
-        name = named[position]
+    for position, (model_id, name) in enumerate(zip(ids.tolist(), values, strict=True)):
         if model_id == Special.UNK:
             result[position] = Special.UNK.name
         elif model_id >= first_placeholder and name is not None:

@@ -12,14 +12,10 @@ from rarename.vocabulary import Vocabulary
 class AnonymizedSource:
     """A source text with placeholders for its rare identifiers, and the original names."""
 
-    text: str
-    """Comments, literals and layout are unchanged."""
-    names: dict[str, str]
-    """The original name of each placeholder."""
-    traversal: Traversal
-    """The syntax tree of the original text."""
-    values: tuple[str | None, ...]
-    """The values of its nodes, rare identifiers replaced."""
+    text: str  # comments, literals and layout are unchanged
+    names: dict[str, str]  # the original name of each placeholder
+    traversal: Traversal  # the syntax tree of the original text
+    values: tuple[str | None, ...]  # of its nodes, rare identifiers replaced
     language: Language
 
     def restore(self, text: str | None = None) -> str:
@@ -51,19 +47,12 @@ def anonymize_source(
     The default vocabulary is the thousand most frequent names of the package's own. `traversal` is the syntax tree of
     the text, if it has been parsed already.
     """
-    if isinstance(language, str):
-        language = language_named(language)
-    if vocabulary is None:
-        vocabulary = Vocabulary.default(language.name).top(1000)
-    if traversal is None:
-        traversal = parse(text, language)
+    language = language_named(language) if isinstance(language, str) else language
+    vocabulary = Vocabulary.default(language.name).top(1000) if vocabulary is None else vocabulary
+    traversal = parse(text, language) if traversal is None else traversal
+    is_identifier, values = identifiers(traversal, language), traversal.values
     result = anonymize_values(
-        traversal.values,
-        vocabulary,
-        strategy,
-        is_identifier=identifiers(traversal, language),
-        num_placeholders=num_placeholders,
-        seed=seed,
+        values, vocabulary, strategy, is_identifier=is_identifier, num_placeholders=num_placeholders, seed=seed
     )
     new_text = rewrite(text, traversal, result.values, language)
     return AnonymizedSource(new_text, result.names, traversal, result.values, language)

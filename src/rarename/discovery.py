@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -15,11 +15,14 @@ from typing import NamedTuple
 from rarename.errors import UsageError
 from rarename.syntax import LANGUAGES, Language
 
-MAX_FILE_BYTES = 1_000_000
-"""`rarename check` skips larger files: they are generated."""
+CHECKED = tuple(language for language in LANGUAGES.values() if language.function_types)
+"""The languages with functions, which `rarename check` can check."""
 
+MAX_FILE_BYTES = 1_000_000  # `rarename check` skips larger files: they are generated
 STDIN, STDIN_SHOWN = "-", "<stdin>"
 ARCHIVE_ENDINGS = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+HIDDEN, COMPILED, INSTALLED = "hidden", "compiled code", "installed packages"
+EXCLUDED_FOLDERS = {"node_modules": INSTALLED, "__pycache__": COMPILED}
 
 
 class Reason(StrEnum):
@@ -32,13 +35,6 @@ class Reason(StrEnum):
     MINIFIED = "minified"
     SPECIAL_FILE = "not a regular file"
     UNREADABLE = "cannot be read"
-
-
-HIDDEN, COMPILED, INSTALLED = "hidden", "compiled code", "installed packages"
-EXCLUDED_FOLDERS = {"node_modules": INSTALLED, "__pycache__": COMPILED}
-
-CHECKED = tuple(language for language in LANGUAGES.values() if language.function_types)
-"""The languages with functions, which `rarename check` can check."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +52,7 @@ class Skipped:
 
     path: str
     line: int | None
-    reason: str
-    """One of few phrases, so that skips can be counted by reason."""
+    reason: str  # one of few phrases, so that skips can be counted by reason
     detail: str = ""
 
     @property
@@ -69,8 +64,7 @@ class Skipped:
 class ListedFile(NamedTuple):
     """A file found by `list_files`."""
 
-    name: str
-    """Relative to the folder, as the file system has it."""
+    name: str  # relative to the folder, as the file system has it
     num_bytes: int
 
 
@@ -86,10 +80,9 @@ class Files:
         self, paths: Iterable[str], languages: Iterable[Language] = CHECKED, asked: Language | None = None
     ) -> None:
         self.languages = tuple(languages) if asked is None else (asked,)
+        self.skipped: list[Skipped] = []  # what the listing left out
         self._suffixes = tuple(suffix for language in self.languages for suffix in language.suffixes)
         self._asked = asked
-        self.skipped: list[Skipped] = []
-        """What the listing left out."""
         self._shown_paths: dict[str, str] = {}  # by resolved path, so that each file is read once
         for path in paths:
             self._list(path)
@@ -100,9 +93,10 @@ class Files:
     def __iter__(self) -> Iterator[SourceFile | Skipped]:
         for path, shown in self._shown_paths.items():
             content = _read_stdin() if path == STDIN else read_regular(Path(path), shown, MAX_FILE_BYTES)
-            yield (
-                content if isinstance(content, Skipped) else SourceFile(shown, self._language(shown, content), content)
-            )
+            if isinstance(content, Skipped):
+                yield content
+            else:
+                yield SourceFile(shown, self._language(path, content) or self.languages[0], content)
 
     def _list(self, path: str) -> None:
         if path == STDIN:
@@ -113,36 +107,37 @@ class Files:
         shown = "/".join(printable(part) or part for part in str(PurePath(path)).split("/"))
         try:
             is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 (a Path takes "" for ".")
+            resolved = Path(os.path.realpath(path))
+            if is_folder:
+                self._list_folder(resolved, shown)
+            elif problem := self._why_unfit(resolved):
+                self.skipped.append(Skipped(shown, None, *problem))
+            else:
+                self._shown_paths.setdefault(str(resolved), shown)
         except (FileNotFoundError, NotADirectoryError, ValueError):
             raise UsageError(f"{shown if path else repr(path)}: there is no such file or folder") from None
         except OSError as error:
             self.skipped.append(_unreadable(shown, error))
-            return
-        root = Path(os.path.realpath(path))
-        if not is_folder and (unfit := self._why_unfit(root, shown)):
-            self.skipped.append(unfit)
-            return
-        files, skipped = list_files(root, self._suffixes, MAX_FILE_BYTES)
-        for file in files:
-            shown_file = f"{shown}/{printable(file.name)}".removeprefix("./") if is_folder else shown
-            self._shown_paths.setdefault(str(root / file.name if is_folder else root), shown_file)
-        for skip in filter(self._is_reported, skipped):
-            shown_skip = f"{shown}/{display_path(skip.path)}".removeprefix("./") if is_folder else shown
-            self.skipped.append(Skipped(shown_skip, None, skip.reason, skip.detail))
-        if not files and not skipped:
-            detail = f"none ends in {', '.join(self._suffixes)}"
-            self.skipped.append(Skipped(shown, None, "no files to check", detail))
 
-    def _why_unfit(self, path: Path, shown: str) -> Skipped | None:
+    def _list_folder(self, folder: Path, shown: str) -> None:
+        files, skipped = list_files(folder, self._suffixes, MAX_FILE_BYTES)
+        prefix = f"{shown}/".removeprefix("./")
+        for file in files:
+            self._shown_paths.setdefault(str(folder / file.name), prefix + printable(file.name))
+        for skip in filter(self._is_reported, skipped):
+            self.skipped.append(replace(skip, path=prefix + display_path(skip.path)))
+        if not files and not skipped:
+            self.skipped.append(Skipped(shown, None, "no files to check", f"none ends in {', '.join(self._suffixes)}"))
+
+    def _why_unfit(self, path: Path) -> tuple[str, str] | None:
         if not path.is_file():
-            return Skipped(shown, None, Reason.SPECIAL_FILE, f"give it as standard input: {STDIN}")
-        if self._asked or path.name.lower().endswith(self._suffixes) or _script_language(_head(path), self.languages):
-            return None
-        if any(path.suffix.lower() in language.suffixes for language in CHECKED):
-            names = " and ".join(language.name for language in self.languages)
-            return Skipped(shown, None, "another language", f"the model is for {names}")
-        detail = f"none of {', '.join(self._suffixes)}; say --language to read it all the same"
-        return Skipped(shown, None, "unknown ending", detail)
+            return Reason.SPECIAL_FILE, f"give it as standard input: {STDIN}"
+        with path.open("rb") as file:
+            if self._asked or self._language(path.name, file.read(256)):
+                return None
+        if any(path.name.lower().endswith(language.suffixes) for language in CHECKED):
+            return "another language", f"the model is for {' and '.join(language.name for language in self.languages)}"
+        return "unknown ending", f"none of {', '.join(self._suffixes)}; say --language to read it all the same"
 
     def _is_reported(self, skip: Skipped) -> bool:
         """False for what nobody expects to be checked."""
@@ -152,10 +147,14 @@ class Files:
             return skip.path.lower().endswith(self._suffixes)
         return skip.reason != Reason.ARCHIVE_WITHIN
 
-    def _language(self, path: str, content: bytes) -> Language:
-        ending = PurePath(path).suffix.lower()
-        by_ending = next((language for language in self.languages if ending in language.suffixes), None)
-        return by_ending or _script_language(content, self.languages) or self.languages[0]
+    def _language(self, path: str, content: bytes) -> Language | None:
+        """The language by the ending of the path, or by the program that the first line of a script names."""
+        by_ending = [language for language in self.languages if path.lower().endswith(language.suffixes)]
+        first_line = content.partition(b"\n")[0].decode("ascii", "replace")
+        words = first_line.removeprefix("#!").split() if first_line.startswith("#!") else []
+        programs = {PurePath(word).name.rstrip("0123456789.") for word in words}
+        by_program = [language for language in self.languages if programs & set(language.interpreters)]
+        return next(iter(by_ending + by_program), None)
 
 
 def list_files(
@@ -166,10 +165,8 @@ def list_files(
     skipped: list[Skipped] = []
     for found in _walk(root, suffixes, excluded) if root.is_dir() else [ListedFile(root.name, root.stat().st_size)]:
         if isinstance(found, Skipped):
-            skipped.append(found)
-            continue
-        path = printable(found.name)
-        if path in files:
+            skipped.append(replace(found, path=printable(found.path)))
+        elif (path := printable(found.name)) in files:
             skipped.append(Skipped(path, None, Reason.DUPLICATE_NAME, "after escaping what cannot be printed"))
         elif found.num_bytes > max_bytes:
             skipped.append(Skipped(path, None, over_limit(max_bytes), f"{found.num_bytes} bytes"))
@@ -186,37 +183,31 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
             with os.scandir(root / folder) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
-            yield _unreadable(printable(folder), error)
+            yield _unreadable(folder, error)
             continue
         if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
-            yield Skipped(printable(folder), None, Reason.FOLDER_LEFT_OUT, "virtual environment")
+            yield Skipped(folder, None, Reason.FOLDER_LEFT_OUT, "virtual environment")
             continue
         for entry in entries:
-            name = f"{folder}/{entry.name}" if folder else entry.name
+            name, is_source = f"{folder}/{entry.name}".removeprefix("/"), entry.name.lower().endswith(suffixes)
             why_excluded = HIDDEN if entry.name.startswith(".") else excluded.get(entry.name, "")
             try:
-                if entry.is_dir(follow_symlinks=False) and not why_excluded:
+                if entry.is_symlink():
+                    # Links may form cycles or lead out of the folder; their targets are listed where they are.
+                    if is_source or entry.is_dir():
+                        yield Skipped(name, None, Reason.LINK, "symbolic link")
+                elif entry.is_dir() and not why_excluded:
                     pending.append(name)
-                elif found := _classify(entry, name, suffixes, why_excluded):
-                    yield found
+                elif entry.is_dir():
+                    yield Skipped(name, None, Reason.FOLDER_LEFT_OUT, why_excluded)
+                elif not entry.is_file():
+                    yield Skipped(name, None, Reason.SPECIAL_FILE)
+                elif is_source:
+                    yield ListedFile(name, entry.stat().st_size)
+                elif is_archive(entry.name):
+                    yield Skipped(name, None, Reason.ARCHIVE_WITHIN)
             except OSError as error:  # it was removed, or may not be read
-                yield _unreadable(printable(name), error)
-
-
-def _classify(
-    entry: os.DirEntry[str], name: str, suffixes: tuple[str, ...], why_excluded: str
-) -> ListedFile | Skipped | None:
-    path, is_source = printable(name), entry.name.lower().endswith(suffixes)
-    if entry.is_symlink():
-        # Links may form cycles or lead out of the folder; their targets are listed where they are.
-        return Skipped(path, None, Reason.LINK, "symbolic link") if is_source or entry.is_dir() else None
-    if entry.is_dir(follow_symlinks=False):
-        return Skipped(path, None, Reason.FOLDER_LEFT_OUT, why_excluded)
-    if not entry.is_file(follow_symlinks=False):
-        return Skipped(path, None, Reason.SPECIAL_FILE)
-    if is_source:
-        return ListedFile(name, entry.stat(follow_symlinks=False).st_size)
-    return Skipped(path, None, Reason.ARCHIVE_WITHIN) if is_archive(entry.name) else None
+                yield _unreadable(name, error)
 
 
 def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
@@ -227,16 +218,14 @@ def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 return Skipped(shown, None, Reason.SPECIAL_FILE, "it was a file when the folder was listed")
             content = file.read(max_bytes + 1)
     except OSError as error:
         return _unreadable(shown, error)
-    return content if len(content) <= max_bytes else Skipped(shown, None, over_limit(max_bytes))
-
-
-def _unreadable(path: str, error: OSError) -> Skipped:
-    return Skipped(path, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
+    is_small = len(content) <= max_bytes
+    return content if is_small else Skipped(shown, None, over_limit(max_bytes), f"{status.st_size} bytes")
 
 
 def _read_stdin() -> bytes | Skipped:
@@ -244,25 +233,8 @@ def _read_stdin() -> bytes | Skipped:
     return content if len(content) <= MAX_FILE_BYTES else Skipped(STDIN_SHOWN, None, over_limit(MAX_FILE_BYTES))
 
 
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(256)
-    except OSError:
-        return b""
-
-
-def _script_language(content: bytes, languages: Iterable[Language]) -> Language | None:
-    """The language of a script, by the program that its first line names.
-
-    >>> _script_language(b"#!/usr/bin/env python3.11 -u\\n", CHECKED).name
-    'python'
-    """
-    first = content.partition(b"\n")[0].decode("ascii", "replace")
-    if not first.startswith("#!"):
-        return None
-    programs = {PurePath(word).name.rstrip("0123456789.") for word in first.removeprefix("#!").split()}
-    return next((language for language in languages if programs & set(language.interpreters)), None)
+def _unreadable(path: str, error: OSError) -> Skipped:
+    return Skipped(path, None, Reason.UNREADABLE, error.strerror or type(error).__name__)
 
 
 def is_minified(text: str) -> bool:

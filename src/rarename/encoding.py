@@ -6,7 +6,7 @@ inference reads names from a file. Both call `encode_ranks`, so that they cannot
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from rarename.syntax.traversal import Role
 from rarename.vocabulary import PLACEHOLDER, Special, Vocabulary, rank_to_id
 
 FORMAT = ("rarename-encoding", 2)
+NO_NAMES = Vocabulary([])
 
 LITERAL_MASKS = {Role.STRING: Special.STRING, Role.NUMBER: Special.NUMBER, Role.REGEXP: Special.REGEXP}
 """The special value that replaces each kind of literal, if the encoding masks it."""
@@ -30,8 +31,7 @@ class Encoded:
 
     types: Ints
     values: Ints
-    names: dict[int, str]
-    """The original name of each placeholder, by model id."""
+    names: dict[int, str]  # the original name of each placeholder, by model id
 
 
 @dataclass(frozen=True)
@@ -46,26 +46,18 @@ class Encoding:
     ['my_y', 'np', 'sin', 'my_x', 'my_x']
     """
 
-    values: Vocabulary
-    """The values that keep their name."""
-    types: Vocabulary = field(default_factory=lambda: Vocabulary([]))
-    """The node types of the corpus. Other types become UNK."""
-    strategy: str = "ordered"
-    """A key of `anonymize.STRATEGIES`."""
-    num_placeholders: int = 500
-    """The number of placeholders. In the paper it is the length of the longest snippet."""
-    masked_literals: frozenset[Role] = frozenset()
-    """The literals that are replaced by a special value: keys of `LITERAL_MASKS`."""
-    subtokens: Vocabulary = field(default_factory=lambda: Vocabulary([]))
-    """The subtokens of names that the model receives as an additional input. The paper has none."""
+    values: Vocabulary  # the values that keep their name
+    types: Vocabulary = NO_NAMES  # the node types of the corpus; other types become UNK
+    strategy: str = "ordered"  # a key of `anonymize.STRATEGIES`
+    num_placeholders: int = 500  # in the paper the length of the longest snippet
+    masked_literals: frozenset[Role] = frozenset()  # replaced by a special value: keys of `LITERAL_MASKS`
+    subtokens: Vocabulary = NO_NAMES  # of names, an additional input of the model; the paper has none
 
     def __post_init__(self) -> None:
         strategy_named(self.strategy)
         if unknown := self.masked_literals - LITERAL_MASKS.keys():
-            raise UsageError(
-                f"cannot mask {', '.join(role.name for role in unknown)}; "
-                f"choose from {', '.join(role.name for role in LITERAL_MASKS)}"
-            )
+            refused, known = (", ".join(role.name for role in roles) for roles in (unknown, LITERAL_MASKS))
+            raise UsageError(f"cannot mask {refused}; choose from {known}")
 
     @property
     def num_values(self) -> int:
@@ -99,13 +91,9 @@ class Encoding:
             ranks = np.array(ranks, dtype=np.int64)
             for role in self.masked_literals:
                 ranks[roles == role] = LITERAL_MASKS[role].rank
+        size, num_placeholders = len(self.values), self.num_placeholders
         return anonymize_ranks(
-            ranks,
-            len(self.values),
-            self.strategy,
-            num_placeholders=self.num_placeholders,
-            seeds=seeds,
-            on_overflow=on_overflow,
+            ranks, size, self.strategy, num_placeholders=num_placeholders, seeds=seeds, on_overflow=on_overflow
         )
 
     def encode(
@@ -119,11 +107,8 @@ class Encoding:
         ranks, _ = self.values.ranks(values)
         role_ids = None if roles is None else np.fromiter(roles, dtype=np.int8)
         ids = self.encode_ranks(ranks, role_ids, [seed])
-        names = {
-            model_id: value
-            for model_id, value in zip(ids.tolist(), values, strict=True)
-            if model_id >= self.first_placeholder and value is not None
-        }
+        pairs = zip(ids.tolist(), values, strict=True)
+        names = {id_: name for id_, name in pairs if id_ >= self.first_placeholder and name is not None}
         return Encoded(self.encode_types(types), ids, names)
 
     def encode_types(self, types: Sequence[str]) -> Ints:
@@ -131,28 +116,18 @@ class Encoding:
         return rank_to_id(self.type_ranks(types))
 
     def type_ranks(self, types: Sequence[str]) -> NDArray[np.int16]:
-        """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`.
-
-        >>> Encoding(Vocabulary([]), types=Vocabulary(["Module", "Expr"])).type_ranks(["Expr", "Match"])
-        array([ 1, -2], dtype=int16)
-        """
-        ranks = {name: Special.UNK.rank if (rank := self.types.rank(name)) is None else rank for name in set(types)}
-        return np.array([ranks[name] for name in types], dtype=np.int16)
+        """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`."""
+        ranks = {name: rank for rank, name in enumerate(self.types)}
+        return np.array([ranks.get(name, Special.UNK.rank) for name in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
-        """Map model ids to values; special values become None.
-
-        A placeholder becomes its original name if `names` has it.
-        """
+        """Map model ids to values: special values to None, placeholders to their original name if `names` has it."""
         known = names or {}
         return [None if model_id < len(Special) else self._name(model_id, known) for model_id in map(int, ids)]
 
     def to_text(self, ids: Iterable[int]) -> list[str]:
         """Map model ids to readable text: `np`, `VAR2`, `UNK`, `EMPTY`."""
-        return [
-            Special(model_id).name if model_id < len(Special) else self._name(model_id, {})
-            for model_id in map(int, ids)
-        ]
+        return [self._name(id_, {}) if id_ >= len(Special) else Special(id_).name for id_ in map(int, ids)]
 
     def _name(self, model_id: int, names: dict[int, str]) -> str:
         if model_id < self.first_placeholder:
@@ -180,10 +155,9 @@ class Encoding:
             content = json.loads(path.read_text(encoding="utf-8"))
             found = (content["format"], content["version"])
             if found != FORMAT:
-                raise CorpusError(
-                    f"{path} is in format {found[0]} version {found[1]}; this rarename reads {FORMAT[0]} "
-                    f"version {FORMAT[1]}. Write it again with this version."
-                )
+                found_format, known_format = (f"{name} version {version}" for name, version in (found, FORMAT))
+                advice = "Write it again with this version."
+                raise CorpusError(f"{path} is in format {found_format}; this rarename reads {known_format}. {advice}")
             return cls(
                 values=Vocabulary(content["values"]),
                 types=Vocabulary(content["types"]),

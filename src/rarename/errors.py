@@ -1,15 +1,4 @@
-"""Every error that rarename raises on purpose.
-
-RarenameError
-├── ParseError            a source text is not what its language allows
-├── RecordError           a published record is not what its format allows
-├── UnknownName           no language, strategy … of that name; the choices are listed
-├── TooFewPlaceholders    a snippet has more rare names than there are placeholders
-├── SourceError           a folder, archive or package cannot be read at all
-├── CorpusError           a corpus folder is missing, unfinished, damaged or of another version
-├── RunError              a run folder is missing, unfinished, damaged or of another version
-└── UsageError            options that do not go together
-"""
+"""Every error that rarename raises on purpose."""
 
 from collections.abc import Iterable
 
@@ -21,17 +10,17 @@ class RarenameError(Exception):
 class ParseError(RarenameError):
     """A source text is not what its language allows.
 
-    `reason` is one of a few short phrases, so that skipped files can be counted by it;
-    `detail` is the parser's own word; `line` counts from 1, 0 when no line is to blame.
+    `reason` is one of a few short phrases, so that skipped files can be counted by it; `detail` is the message of the
+    parser; `line` counts from 1 and is 0 if unknown.
     """
 
     def __init__(self, reason: str, detail: str = "", line: int = 0) -> None:
+        super().__init__(reason, detail, line)  # as arguments, so that the error can be pickled
         self.reason, self.detail, self.line = reason, detail, line
-        place = f"line {line}: " if line else ""
-        super().__init__(f"{place}{reason}" + (f": {detail}" if detail else ""))
 
-    def __reduce__(self) -> tuple[type["ParseError"], tuple[str, str, int]]:
-        return type(self), (self.reason, self.detail, self.line)
+    def __str__(self) -> str:
+        text = f"{self.reason}: {self.detail}" if self.detail else self.reason
+        return f"line {self.line}: {text}" if self.line else text
 
 
 class RecordError(RarenameError):
@@ -39,14 +28,14 @@ class RecordError(RarenameError):
 
 
 class UnknownName(RarenameError):
-    """Something was asked for by a name that does not exist."""
+    """There is no language, strategy … of that name; the choices are listed."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        self.kind, self.name, self.choices = kind, name, tuple(choices)
-        super().__init__(f"no {kind} {name!r}; choose one of {', '.join(self.choices)}")
+        super().__init__(kind, name, tuple(choices))
 
-    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, tuple[str, ...]]]:
-        return type(self), (self.kind, self.name, self.choices)
+    def __str__(self) -> str:
+        kind, name, choices = self.args
+        return f"no {kind} {name!r}; choose one of {', '.join(choices)}"
 
 
 class TooFewPlaceholders(RarenameError):
@@ -67,17 +56,3 @@ class RunError(RarenameError):
 
 class UsageError(RarenameError):
     """Options that do not go together."""
-
-
-def check_least(settings: object, **least: float) -> None:
-    """Refuse settings that are below what makes sense; a number that is none is below everything.
-
-    >>> from types import SimpleNamespace
-    >>> check_least(SimpleNamespace(layers=0), layers=1)
-    Traceback (most recent call last):
-    ValueError: layers is 0; it must be at least 1
-    """
-    for name, lowest in least.items():
-        value = getattr(settings, name)
-        if not value >= lowest:
-            raise ValueError(f"{name} is {value}; it must be at least {lowest}")

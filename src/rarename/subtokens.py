@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from rarename.vocabulary import Vocabulary
 
-MAX_SUBTOKENS = 4
-"""A longer name keeps its last subtokens: in `old_max_row_index`, `index` matters more than `old`."""
+MAX_SUBTOKENS = 4  # a longer name keeps its last ones: in `old_max_row_index`, `index` matters more than `old`
 
 _SUBTOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MAX_NAME_LENGTH = 60
@@ -39,10 +38,9 @@ def frequent_subtokens(names: Iterable[str], counts: Iterable[int], size: int) -
     """
     total: Counter[str] = Counter()
     for name, count in zip(names, counts, strict=True):
-        if count:
-            for subtoken in split_subtokens(name):
-                total[subtoken] += count
-    return Vocabulary(sorted(total, key=lambda subtoken: (-total[subtoken], subtoken))[:size])
+        for subtoken in split_subtokens(name) if count else ():
+            total[subtoken] += count
+    return Vocabulary.ranked(total).top(size)
 
 
 def subtoken_ids(names: Sequence[str | None], subtokens: Vocabulary) -> NDArray[np.int16]:

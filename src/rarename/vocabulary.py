@@ -6,17 +6,17 @@ not depend on the vocabulary size of a model. A model reads *model ids*, which s
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import overload
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.errors import CorpusError, UnknownName
+from rarename.errors import CorpusError, UsageError
 
 
 class Special(IntEnum):
@@ -45,8 +45,7 @@ def rank_to_id(ranks: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.where(ranks < 0, ~ranks, ranks + len(Special))
 
 
-PLACEHOLDER = "VAR{}"
-"""The name of a placeholder; its number starts at 1, as in the paper."""
+PLACEHOLDER = "VAR{}"  # numbers start at 1, as in the paper
 
 
 def is_placeholder(name: str) -> bool:
@@ -54,23 +53,24 @@ def is_placeholder(name: str) -> bool:
     return re.fullmatch(r"VAR[0-9]+", name) is not None
 
 
-class Vocabulary(Sequence[str]):
-    """Names by rank: the most frequent name has rank 0.
+class Vocabulary(tuple[str, ...]):
+    """Names by rank: the most frequent name has rank 0. Names that look like placeholders are left out.
 
     >>> vocabulary = Vocabulary.ranked(["x", "np", "np", "sin"])
     >>> list(vocabulary), vocabulary.rank("np"), vocabulary.rank("my_x")
     (['np', 'sin', 'x'], 0, None)
-
-    A vocabulary never contains names that look like placeholders.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._names = [name for name in dict.fromkeys(names) if not is_placeholder(name)]
-        self._ranks = {name: rank for rank, name in enumerate(self._names)}
+    _ranks: dict[str, int]
+
+    def __new__(cls, names: Iterable[str]) -> Self:
+        vocabulary = super().__new__(cls, (name for name in dict.fromkeys(names) if not is_placeholder(name)))
+        vocabulary._ranks = {name: rank for rank, name in enumerate(vocabulary)}
+        return vocabulary
 
     @classmethod
-    def ranked(cls, names: Iterable[str]) -> "Vocabulary":
-        """Rank names by frequency; equally frequent names are ranked alphabetically."""
+    def ranked(cls, names: Iterable[str] | Mapping[str, int]) -> "Vocabulary":
+        """Rank names, or names with their counts, by frequency; equally frequent names are ranked alphabetically."""
         counts = Counter(names)
         return cls(sorted(counts, key=lambda name: (-counts[name], name)))
 
@@ -91,11 +91,10 @@ class Vocabulary(Sequence[str]):
         >>> Vocabulary.default("python").rank("self")
         0
         """
-        folder = files("rarename") / "data" / "vocabularies"
-        path = folder / f"{language}.txt"
+        path = files("rarename") / "data" / "vocabularies" / f"{language}.txt"
         if not path.is_file():
-            choices = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
-            raise UnknownName("vocabulary inside the package for language", language, choices)
+            advice = "use one of your own, such as a list of names"
+            raise UsageError(f"the package has no vocabulary for {language}; {advice}")
         return cls(path.read_text(encoding="utf-8").splitlines())
 
     def rank(self, name: str) -> int | None:
@@ -123,20 +122,7 @@ class Vocabulary(Sequence[str]):
 
     def top(self, size: int) -> "Vocabulary":
         """Keep only the most frequent names."""
-        return Vocabulary(self._names[:size])
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    @overload
-    def __getitem__(self, rank: int) -> str: ...
-    @overload
-    def __getitem__(self, rank: slice) -> list[str]: ...
-    def __getitem__(self, rank: int | slice) -> str | list[str]:
-        return self._names[rank]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return Vocabulary(self[:size])
 
     def __contains__(self, name: object) -> bool:
         return name in self._ranks

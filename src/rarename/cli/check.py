@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from rarename.cli.common import add_output_format, number, write
-from rarename.errors import UsageError
-from rarename.syntax import LANGUAGES, language_named
+from rarename.discovery import CHECKED, Files
+from rarename.syntax import language_named
 
 EXAMPLE = """  rarename check src/
   rarename check src/ --min-confidence 0.5 --output-format json
@@ -15,49 +15,32 @@ A comment `# noqa: RN001` (`// noqa: RN001` in JavaScript) suppresses findings o
 Exit code 0: nothing found; 1: findings; 2: no file could be checked."""
 
 MAX_SKIPS_SHOWN = 10
-SECONDS_UNTIL_PROGRESS = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a source file, a folder, or - for standard input")
-    parser.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="RUN",
-        help="a folder made by `rarename train misuse`; repeat it for other languages (default: the packaged models)",
-    )
-    parser.add_argument(
-        "--language",
-        choices=[name for name, language in LANGUAGES.items() if language.function_types],
-        help="check only this language, whatever the suffix of the named files (default: by suffix)",
-    )
-    parser.add_argument(
-        "--min-confidence",
-        type=number(float, 0, 1),
-        metavar="X",
-        help="report predictions with at least this confidence; 0 reports the most suspicious variable of every "
-        "function (default: the threshold of the model)",
-    )
-    add_output_format(
-        parser, text="one line per finding", json="one object", sarif="SARIF 2.1.0", github="workflow annotations"
-    )
+    option = parser.add_argument
+    option("paths", nargs="+", metavar="PATH", help="a source file, a folder, or - for standard input")
+    runs = "a folder made by `rarename train misuse`; repeat it for other languages (default: the packaged models)"
+    option("--model", action="append", default=[], type=Path, metavar="RUN", help=runs)
+    languages = "check only this language, whatever the suffix of the named files (default: by suffix)"
+    option("--language", choices=[language.name for language in CHECKED], help=languages)
+    confidence = "lowest confidence; 0 reports the most suspicious variable of every function (default: of the model)"
+    option("--min-confidence", type=number(float, 0, 1), metavar="X", help=confidence)
+    formats = {"json": "one object", "sarif": "SARIF 2.1.0", "github": "workflow annotations"}
+    add_output_format(parser, text="one line per finding", **formats)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from rarename.assist.check import Checker
     from rarename.assist.formats import FORMATS, as_text, describe_skipped, summary
     from rarename.cli.display import Display
-    from rarename.discovery import Files
 
     checker = Checker.load(*arguments.model, threshold=arguments.min_confidence)
     asked = language_named(arguments.language) if arguments.language else None
-    if asked and asked not in checker.languages:
-        known = ", ".join(language.name for language in checker.languages)
-        raise UsageError(f"--model is for {known}, not for {asked.name}")
+    if asked:
+        checker.model(asked)  # raises if the models are for other languages
     files = Files(arguments.paths, checker.languages, asked)
-    with Display(delay=SECONDS_UNTIL_PROGRESS) as progress:
+    with Display() as progress:
         result = checker.check_files(files, progress)
     if arguments.output_format in ("text", "github"):
         for line in describe_skipped(result.skipped, MAX_SKIPS_SHOWN):

@@ -1,25 +1,24 @@
 """Arguments, input and output that several commands share."""
 
 import argparse
+import json
 import math
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
-
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
 class ParsedFile:
     language: Language
-    encoding: str
-    """The text encoding of the file, such as utf-8."""
+    encoding: str  # such as utf-8
     text: str
     traversal: Traversal
 
@@ -36,15 +35,13 @@ def add_output_format(parser: argparse.ArgumentParser, **formats: str) -> None:
     parser.add_argument("--output-format", choices=formats, default=default, help=f"{explained} (default: {default})")
 
 
-def number(kind: Callable[[str], Number], minimum: float, maximum: float = math.inf) -> Callable[[str], Number]:
+def number(kind: type[float], minimum: float, maximum: float = math.inf) -> Callable[[str], float]:
     """Return an argparse type: an `int` or `float` from `minimum` to `maximum`."""
 
-    def convert(text: str) -> Number:
-        try:
+    def convert(text: str) -> float:
+        with suppress(ValueError):
             if minimum <= (value := kind(text)) <= maximum:
                 return value
-        except ValueError:
-            pass
         expected = "a whole number" if kind is int else "a number"
         limits = f"from {minimum} to {maximum}" if maximum < math.inf else f"of at least {minimum}"
         raise argparse.ArgumentTypeError(f"{text!r} is not {expected} {limits}")
@@ -54,17 +51,11 @@ def number(kind: Callable[[str], Number], minimum: float, maximum: float = math.
 
 def read_bytes(arguments: argparse.Namespace) -> tuple[Language, bytes]:
     """Return the language and the content of the file."""
-    name = arguments.file
-    if arguments.language:
-        language = language_named(arguments.language)
-    elif name == "-":
+    is_stdin = arguments.file == "-"
+    if is_stdin and not arguments.language:
         raise UsageError("standard input has no file name to detect the language; add --language")
-    else:
-        language = language_of(name)
-    try:
-        return language, sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{name}: {error.strerror or error}") from error
+    language = language_named(arguments.language) if arguments.language else language_of(arguments.file)
+    return language, sys.stdin.buffer.read() if is_stdin else Path(arguments.file).read_bytes()
 
 
 def parse_file(arguments: argparse.Namespace) -> ParsedFile:
@@ -84,11 +75,12 @@ def parse_file(arguments: argparse.Namespace) -> ParsedFile:
 
 def write(text: str, encoding: str = "utf-8") -> None:
     """Write a result to stdout in UTF-8 or in the encoding of its file, whatever the encoding of the terminal is."""
-    sys.stdout.flush()
-    remaining = memoryview(text.encode(encoding, "surrogatepass"))
-    while remaining:  # an unbuffered stream accepts at most two gigabytes at a time
-        remaining = remaining[sys.stdout.buffer.write(remaining) :]
+    sys.stdout.buffer.write(text.encode(encoding, "surrogatepass"))
     sys.stdout.buffer.flush()
+
+
+def write_json(content: Any, indent: int | None = None) -> None:
+    write(json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
 
 def discard_output() -> None:

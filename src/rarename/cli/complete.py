@@ -1,11 +1,10 @@
 """`rarename complete`: names for a cursor."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from rarename.cli.common import add_file_arguments, add_output_format, number, read_bytes, write
+from rarename.cli.common import add_file_arguments, add_output_format, number, read_bytes, write, write_json
 from rarename.errors import RarenameError, UsageError
 
 EXAMPLE = """  rarename complete src/loader.py --line 12 --column 9
@@ -15,12 +14,11 @@ Lines and columns count from 1: at column 9 the cursor is before the ninth chara
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file_arguments(parser)
-    parser.add_argument("--line", type=int, required=True, metavar="L", help="line of the cursor, from 1")
-    parser.add_argument("--column", type=int, required=True, metavar="C", help="column, from 1, in characters")
-    parser.add_argument(
-        "--model", type=Path, metavar="RUN", help="a folder made by `rarename train completion` (default: packaged)"
-    )
-    parser.add_argument("--top-k", type=number(int, 1), default=10, metavar="N", help="at most N names (default: 10)")
+    option = parser.add_argument
+    option("--line", type=int, required=True, metavar="L", help="line of the cursor, from 1")
+    option("--column", type=int, required=True, metavar="C", help="column, from 1, in characters")
+    option("--model", type=Path, metavar="RUN", help="made by `rarename train completion` (default: packaged)")
+    option("--top-k", type=number(int, 1), default=10, metavar="N", help="at most N names (default: 10)")
     add_output_format(parser, text="one line per name", json="one object")
 
 
@@ -37,22 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     suggestions = Completer.load(language.name, arguments.model).complete_at(cursor, arguments.top_k)
     if arguments.output_format == "json":
-        content = {
-            "path": arguments.file,
-            "line": arguments.line,
-            "column": arguments.column,
-            "word": cursor.word,
-            "suggestions": [
-                {
-                    "name": each.name,
-                    "probability": each.probability,
-                    "in_scope": each.is_in_scope,
-                    "argument": each.is_argument,
-                }
-                for each in suggestions
-            ],
-        }
-        write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        position = {"path": arguments.file, "line": arguments.line, "column": arguments.column, "word": cursor.word}
+        keys = {"name": "name", "probability": "probability", "in_scope": "is_in_scope", "argument": "is_argument"}
+        entries = [{key: getattr(each, field) for key, field in keys.items()} for each in suggestions]
+        write_json(position | {"suggestions": entries}, indent=1)
         return 0
     names = [each.name + "=" * each.is_argument for each in suggestions]
     width = max(map(len, names), default=0)

@@ -1,31 +1,31 @@
-"""Progress on stderr and Ctrl-C, for all commands that take long."""
+"""Progress on stderr, tables, and Ctrl-C."""
 
 import signal
 import time
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Table
 from rich.text import Text
 
-SECONDS_BETWEEN_LINES = 30.0
-"""The time between two lines of progress where stderr is not a terminal."""
+SECONDS_BETWEEN_LINES = 30.0  # of progress where stderr is not a terminal
+SHORT_SECONDS = 2.0  # bars appear after this time; a stage that takes less gets no line at its end
 
-SHORT_STAGE_SECONDS = 2.0
-"""A stage that takes less gets no line at its end."""
-
-METRIC_LABELS = {
-    "joint_accuracy": "joint",
-    "location_accuracy": "location",
-    "repair_accuracy": "repair",
-    "no_bug_accuracy": "no bug",
-    "mrr_values": "MRR of values",
-    "mrr_types": "MRR of types",
-}
+SHOWN_METRICS = ("joint", "location", "repair", "no bug", "MRR values", "MRR types")
 """The metrics that are shown during training; the first one that a task has is its main metric."""
+
+
+def metric_label(key: str) -> str:
+    """Return the label of a metric.
+
+    >>> [metric_label(key) for key in ("joint_accuracy_paper", "accuracy", "mrr_values", "num_buggy")]
+    ['joint*', 'accuracy', 'MRR values', 'buggy']
+    """
+    text = key.removeprefix("num_").replace("_accuracy", "").replace("_paper", "*")
+    return text.replace("mrr", "MRR").replace("_", " ")
 
 
 def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> str:
@@ -34,10 +34,11 @@ def describe_metrics(metrics: Mapping[str, Any], limit: int | None = None) -> st
     >>> describe_metrics({"loss": 0.7, "repair_accuracy": 0.5, "joint_accuracy": 0.3456})
     'joint 34.6, repair 50.0'
     >>> describe_metrics({"mrr_types": 0.7, "mrr_values": 0.5}, limit=1)
-    'MRR of values 50.0'
+    'MRR values 50.0'
     """
-    shown = (f"{label} {100 * metrics[key]:.1f}" for key, label in METRIC_LABELS.items() if key in metrics)
-    return ", ".join(islice(shown, limit))
+    by_label = {metric_label(key): value for key, value in metrics.items()}
+    shown = [f"{label} {100 * by_label[label]:.1f}" for label in SHOWN_METRICS if label in by_label]
+    return ", ".join(shown[:limit])
 
 
 def format_duration(seconds: float) -> str:
@@ -53,29 +54,34 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
+def table_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = 1) -> str:
+    """Return a table as plain text, numbers to the right and None as a dash. A wide table is not wrapped."""
+    if not rows:
+        return ""
+    table = Table(box=None, pad_edge=False)
+    for header, cell in zip(headers, rows[0], strict=True):
+        table.add_column(header, justify="left" if isinstance(cell, str) else "right", no_wrap=True)
+    formats = {int: ",", float: f".{digits}f"}
+    for row in rows:
+        table.add_row(*("–" if cell is None else format(cell, formats.get(type(cell), "")) for cell in row))
+    console = Console(width=10_000, color_system=None, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(table)
+    return "".join(f"  {line.rstrip()}\n" for line in capture.get().splitlines())
+
+
 class Display:
-    """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`.
+    """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`."""
 
-    Bars appear after `delay` seconds.
-    """
-
-    def __init__(self, delay: float = 0.0) -> None:
+    def __init__(self) -> None:
         console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            _StatusColumn(),
-            console=console,
-            refresh_per_second=2,
-            disable=not console.is_terminal,
-        )
-        self._tasks: dict[str, TaskID] = {}
-        self._metrics: dict[str, str] = {}
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), _StatusColumn())
+        self._bars = Progress(*columns, console=console, refresh_per_second=2, disable=not console.is_terminal)
+        self._tasks: dict[str, Task] = {}
         self._stage = ""
         self._began = self._last_line = time.monotonic()
-        self._delay = delay
 
-    def __enter__(self) -> "Display":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,8 +94,8 @@ class Display:
         self.update(title, 0, total)
 
     def advance(self, steps: int = 1) -> None:
-        self._bars.advance(self._tasks[self._stage], steps)
-        self._refresh(self._stage)
+        task = self._tasks[self._stage]
+        self.update(self._stage, task.completed + steps, task.total)
 
     def log(self, text: str) -> None:
         self._bars.console.print(text, soft_wrap=True)
@@ -97,58 +103,49 @@ class Display:
 
     def log_record(self, name: str, record: Mapping[str, Any]) -> None:
         """Show a log record of the training run `name`; validation metrics get a line of their own."""
-        metrics = describe_metrics(record.get("validation", {}))
         status = (
             f"loss {record['loss']:.3f}, {record['examples_per_second']:,.0f} examples/s, "
             f"{record['nodes_per_second']:,.0f} nodes/s, {format_duration(record['seconds_left'])} left"
         )
-        self._metrics[name] = metrics or self._metrics.get(name, "")
-        shown = f"{status}, {self._metrics[name]}" if self._metrics[name] else status
-        self.update(name, record["examples"], record["total_examples"], shown)
+        metrics = describe_metrics(record.get("validation", {}))
+        fields = {"status": status} | ({"metrics": metrics} if metrics else {})
+        self.update(name, record["examples"], record["total_examples"], **fields)
         if metrics:
-            self.log(f"{name}: {_describe(self._task(name))}")
+            self.log(f"{name}: {_status(self._tasks[name])}")
 
-    def update(self, name: str, completed: int, total: int, status: str = "") -> None:
+    def update(self, name: str, completed: float, total: float | None, **fields: Any) -> None:
         """Show how far an activity is. Several activities may run at once."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, total=total)
-        self._bars.update(self._tasks[name], completed=completed, total=total, status=status)
-        self._refresh(name)
+            self._bars.add_task(name)
+            self._tasks[name] = self._bars.tasks[-1]
+        task, now = self._tasks[name], time.monotonic()
+        self._bars.update(task.id, completed=completed, total=total, **fields)
+        if not self._bars.disable and now - self._began >= SHORT_SECONDS:
+            self._bars.start()  # does nothing if they are shown already
+        elif self._bars.disable and now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self.log(f"{name}: {_status(task)}")
 
     def remove(self, name: str) -> None:
         """Remove the bar of an activity that has ended."""
         if name in self._tasks:
-            self._bars.remove_task(self._tasks.pop(name))
-
-    def _task(self, name: str) -> Task:
-        return next(task for task in self._bars.tasks if task.id == self._tasks[name])
-
-    def _refresh(self, name: str) -> None:
-        now = time.monotonic()
-        if self._bars.disable:
-            if now - self._last_line >= SECONDS_BETWEEN_LINES:
-                self.log(f"{name}: {_describe(self._task(name))}")
-        elif now - self._began >= self._delay:
-            self._bars.start()  # does nothing if they are shown already
+            self._bars.remove_task(self._tasks.pop(name).id)
 
     def _end_stage(self) -> None:
-        if self._bars.disable and self._stage:
-            task = self._task(self._stage)
-            if (elapsed := task.elapsed or 0.0) >= SHORT_STAGE_SECONDS:
-                self.log(f"{self._stage}: {task.completed:,} of {task.total:,} in {format_duration(elapsed)}")
-        self._stage = ""
+        task = self._tasks.get(self._stage)
+        if self._bars.disable and task and (elapsed := task.elapsed or 0.0) >= SHORT_SECONDS:
+            self.log(f"{self._stage}: {task.completed:,} of {task.total:,} in {format_duration(elapsed)}")
 
 
 class _StatusColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(_describe(task))
+        return Text(_status(task))
 
 
-def _describe(task: Task) -> str:
+def _status(task: Task) -> str:
     status = task.fields.get("status")
     if not status and task.time_remaining:
         status = f"about {format_duration(task.time_remaining)} left"
-    return f"{task.completed:,} of {task.total:,}" + (f", {status}" if status else "")
+    return ", ".join(filter(None, [f"{task.completed:,} of {task.total:,}", status, task.fields.get("metrics")]))
 
 
 class GracefulInterrupt:
@@ -159,12 +156,10 @@ class GracefulInterrupt:
     """
 
     def __init__(self, second_raises: bool = True) -> None:
-        self.is_requested = False
-        self._has_work_begun = False
+        self.is_requested = self._has_work_begun = False
         self._second_raises = second_raises
-        self._previous_handler: Any = None
 
-    def __enter__(self) -> "GracefulInterrupt":
+    def __enter__(self) -> Self:
         self._previous_handler = signal.signal(signal.SIGINT, self._handle)
         return self
 

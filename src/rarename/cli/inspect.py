@@ -1,16 +1,15 @@
 """`rarename inspect`: the content of a corpus."""
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 
-from rarename.cli.common import write
-from rarename.cli.prepare import describe, table_text
+from rarename.cli.common import add_output_format, number, write, write_json
+from rarename.cli.display import table_text
+from rarename.cli.prepare import describe
 from rarename.corpus.coverage import coverage
 from rarename.corpus.store import Corpus
-from rarename.errors import UsageError
 
 EXAMPLE = """  rarename inspect corpora/stdlib
   rarename inspect corpora/stdlib --output-format names --top-k 50000 > vocabulary.txt"""
@@ -18,16 +17,12 @@ EXAMPLE = """  rarename inspect corpora/stdlib
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", type=Path, metavar="CORPUS")
-    parser.add_argument("--top-k", type=int, default=20, metavar="K", help="number of names (default: %(default)s)")
-    parser.add_argument(
-        "--output-format", choices=("text", "json", "names"), default="text",
-        help="text: tables (default); json: the same for programs; names: the most frequent names, one per line",
-    )  # fmt: skip
+    parser.add_argument("--top-k", type=number(int, 0), default=20, metavar="K", help="number of names (default: 20)")
+    names = "the most frequent names, one per line"
+    add_output_format(parser, text="tables", json="the same for programs", names=names)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.top_k < 0:
-        raise UsageError(f"--top-k is {arguments.top_k}; expected 0 or more")
     corpus = Corpus(arguments.corpus)
     vocabulary = corpus.vocabulary(arguments.top_k)
     if arguments.output_format == "names":
@@ -38,8 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = coverage(corpus)
     if arguments.output_format == "json":
         splits = {str(row.split): {"identifiers": row.num_identifiers, "fractions": row.fractions} for row in table}
-        content = {"manifest": corpus.manifest, "names": names, "coverage": splits}
-        write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_json({"manifest": corpus.manifest, "names": names, "coverage": splits}, indent=1)
         return 0
     text = f"{describe(corpus.manifest)}\nThe most frequent names in training:\n"
     text += table_text(["count", "name"], [[count, name] for name, count in names.items()])

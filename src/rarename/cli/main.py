@@ -10,6 +10,7 @@ from importlib import import_module
 from shlex import quote
 
 from rarename._version import __version__
+from rarename.cli.common import discard_output
 from rarename.errors import RarenameError
 
 COMMANDS = {
@@ -27,41 +28,33 @@ COMMANDS = {
 """Each command is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
 Only the module of the chosen command is imported, so that `--help` is fast."""
 
-REQUIREMENTS = {
-    "matplotlib": "rarename[report]",
-    "scipy": "rarename[report]",
-    "sklearn": "rarename[report]",
-    "tensorboard": "rarename[tensorboard]",
-    "pyarrow": "pyarrow",
-    "safetensors": "safetensors",
-    "torch": "torch",
-}
-"""What to install if a module is missing."""
+EXTRAS = {"matplotlib": "report", "scipy": "report", "sklearn": "report", "tensorboard": "tensorboard"}
+"""Modules that an extra of this package installs. Any other module is missing only if the installation is broken."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    program = f"rarename {words[0]}" if words and words[0] in COMMANDS else "rarename"
+    code = 2
     try:
         return _run_command(words)
-    except KeyboardInterrupt:
-        print("rarename: interrupted", file=sys.stderr)
-        return 130
     except BrokenPipeError:
-        from rarename.cli.common import discard_output
-
         discard_output()  # Python would complain again at exit
         return 0
+    except KeyboardInterrupt:
+        code, message = 130, "interrupted"
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in REQUIREMENTS:
+        missing = (error.name or "rarename").partition(".")[0]
+        if missing == "rarename":
             raise
-        message = f"needs {missing}, which is not installed; run: pip install {quote(REQUIREMENTS[missing])}"
-    except (RarenameError, OSError) as error:
+        requirement = f"rarename[{EXTRAS[missing]}]" if missing in EXTRAS else missing
+        message = f"needs {missing}, which is not installed; run: pip install {quote(requirement)}"
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except RarenameError as error:
         message = str(error)
-    print(f"{program}: {message}", file=sys.stderr)
-    return 2
+    print(f"{' '.join(['rarename', *words[:1]])}: {message}", file=sys.stderr)
+    return code
 
 
 def _run_command(words: list[str]) -> int:
@@ -71,10 +64,10 @@ def _run_command(words: list[str]) -> int:
         epilog="Each command has its own help with an example: rarename anonymize --help",
     )
     parser.add_argument("--version", action="version", version=f"rarename {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if words and words[0] == name:
+        if words[:1] == [name]:
             module = import_module(f"rarename.cli.{name}")
             command.description = f"{summary[0].upper()}{summary[1:]}."
             command.epilog = f"example:\n{module.EXAMPLE}"

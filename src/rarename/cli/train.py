@@ -38,35 +38,28 @@ class _HelpSettings(argparse.Action):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    presets = dict.fromkeys(name for task in PRESETS.values() for name in task)
-    parser.add_argument(
-        "task",
-        choices=TASK_CONFIGS,
-        help="misuse: locate the wrong variable and point at the correct one; completion: predict the next node",
-    )
-    parser.add_argument("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
-    parser.add_argument("--output-dir", required=True, type=Path, metavar="RUN", help="the folder to create")
-    parser.add_argument(
-        "--preset",
-        default="small",
-        choices=presets,
-        help="model size and training recipe; check is for misuse, complete for completion (default: small)",
-    )
-    parser.add_argument("--strategy", choices=STRATEGIES, help="default: ordered")
-    parser.add_argument("--vocabulary-size", type=int, metavar="N", help="default: 1000")
-    parser.add_argument("--pointer", action="store_true", help="completion: let the model copy earlier values")
-    parser.add_argument("--seed", type=int, metavar="N", help="default: 0")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML, such as a run's config.toml")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="one setting, such as model.num_layers=2"
-    )
-    parser.add_argument("--help-settings", nargs=0, action=_HelpSettings, help="list every key with its meaning")
-    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
-    parser.add_argument(
-        "--time-limit", type=number(float, 0), metavar="MINUTES", help="save and stop after this time; see --resume"
-    )
-    parser.add_argument("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
-    parser.add_argument("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
+    option = parser.add_argument
+    tasks = "misuse: locate the wrong variable and point at the correct one; completion: predict the next node"
+    option("task", choices=TASK_CONFIGS, help=tasks)
+    option("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
+    option("--output-dir", required=True, type=Path, metavar="RUN", help="the folder to create")
+    names = dict.fromkeys(name for presets in PRESETS.values() for name in presets)
+    sizes = "model size and training recipe; check is for misuse, complete for completion (default: small)"
+    option("--preset", default="small", choices=names, help=sizes)
+    # Options with a dot in `dest` are short for --set.
+    option("--strategy", dest="encoding.strategy", choices=STRATEGIES, help="default: ordered")
+    option("--vocabulary-size", dest="encoding.vocabulary_size", type=int, metavar="N", help="default: 1000")
+    pointer = "completion: let the model copy earlier values"
+    option("--pointer", dest="task.copy_pointer", action="store_const", const=True, help=pointer)
+    option("--seed", type=int, metavar="N", help="default: 0")
+    option("--config", type=Path, metavar="FILE", help="settings as TOML, such as a run's config.toml")
+    option("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, such as model.num_layers=2")
+    option("--help-settings", nargs=0, action=_HelpSettings, help="list every key with its meaning")
+    option("--resume", action="store_true", help="continue an interrupted run")
+    time_limit = "save and stop after this time; see --resume"
+    option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
+    option("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
+    option("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     add_output_format(parser, text="progress for people, on stderr", json="one object per line, on stdout")
 
 
@@ -77,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.runs import tensorboard
     from rarename.runs.run import train
     from rarename.training.distributed import init_distributed
-    from rarename.training.trainer import STATE, StopReason
+    from rarename.training.trainer import STATE
 
     folder: Path = arguments.output_dir
     if arguments.num_threads:
@@ -104,19 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         if arguments.resume and context.is_main_process and not (folder / STATE).exists():
             print(f"rarename train: {folder} has no checkpoint; training starts from the beginning", file=sys.stderr)
-        time_limit = math.inf if arguments.time_limit is None else 60 * arguments.time_limit
-        try:
-            stop_reason = train(
-                config,
-                folder,
-                resume=arguments.resume,
-                time_limit=time_limit,
-                on_log=on_log,
-                should_stop=interrupt,
-                context=context,
-            )
-        except KeyboardInterrupt:
-            stop_reason, interrupt.is_requested = StopReason.INTERRUPTED, True
+        options = {"resume": arguments.resume, "time_limit": 60 * arguments.time_limit, "context": context}
+        stop_reason = train(config, folder, on_log=on_log, should_stop=interrupt, **options)
     if context.is_main_process:
         how = f"{stop_reason.value}; the best weights are in {folder}"
         if not stop_reason:
@@ -129,11 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _config(arguments: argparse.Namespace) -> ExperimentConfig:
     from rarename.corpus.store import Corpus
 
-    if arguments.pointer and arguments.task != "completion":
-        raise UsageError(f"--pointer is for completion, not for {arguments.task}")
     settings = load_settings(arguments.config) if arguments.config else {}
-    for key in ("corpus", "corpus_digest"):
-        settings.pop(key, None)
     for text in arguments.set:
         key, equals, value = text.partition("=")
         if not equals:
@@ -142,12 +120,9 @@ def _config(arguments: argparse.Namespace) -> ExperimentConfig:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             settings[key] = value  # a word needs no quotes here
-    given = {
-        "encoding.strategy": arguments.strategy,
-        "encoding.vocabulary_size": arguments.vocabulary_size,
-        "seed": arguments.seed,
-        "task.copy_pointer": arguments.pointer or None,
-    }
-    settings |= {key: value for key, value in given.items() if value is not None}
+    options = {key: value for key, value in vars(arguments).items() if "." in key or key in ("seed", "corpus")}
+    settings |= {"corpus_digest": ""} | {key: value for key, value in options.items() if value is not None}
+    if options["task.copy_pointer"] and arguments.task != "completion":
+        raise UsageError(f"--pointer is for completion, not for {arguments.task}")
     language = Corpus(arguments.corpus).language.name
     return preset_config(arguments.corpus, arguments.preset, settings, language, arguments.task)
