@@ -21,7 +21,6 @@ from real_bugs import BugMetrics, project_names
 from real_bugs import evaluate as evaluate_bugs
 
 from rarename.cli.display import Display
-from rarename.cli.evaluate import MISUSE_COLUMNS
 from rarename.config import ExperimentConfig, flatten, load_config, save_config
 from rarename.corpus.store import Corpus
 from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING
@@ -42,6 +41,16 @@ BUG_ROWS = {
     "reported at the default threshold": "reported",
     "… of these located and repaired": "reported_joint",
     "reported after the fix": "reported_after_fix",
+}
+
+
+MISUSE_COLUMNS = {
+    "joint": "joint_accuracy",
+    "location": "location_accuracy",
+    "repair": "repair_accuracy",
+    "no bug": "no_bug_accuracy",
+    "joint*": "joint_accuracy_paper",
+    "repair*": "repair_accuracy_paper",
 }
 
 
