@@ -10,8 +10,9 @@ import zipfile
 
 import pytest
 
+from rarename.corpus import document
 from rarename.corpus.archives import TarSource, ZipSource
-from rarename.corpus.document import ChunkLimits, Document, Origin, Skip, SourceOptions
+from rarename.corpus.document import Document, Origin, Skip, SourceOptions, cut
 
 
 def source_of(place, *, kind="archive", options=None):
@@ -19,9 +20,9 @@ def source_of(place, *, kind="archive", options=None):
     return cls(0, Origin(place.name, kind, "pkg"), place, "pkg", (".py",), options or SourceOptions())
 
 
-def read_all(source, limits=None):
-    """The documents by path, and all skips, through JSON as a worker would get its chunks."""
-    chunks, skips = source.chunks(limits or ChunkLimits())
+def read_all(source):
+    """The documents by path, and all skips."""
+    chunks, skips = source.chunks()
     found = [item for chunk in chunks for item in source.read(chunk)]
     skips = skips + [item for item in found if isinstance(item, Skip)]
     return {item.path: item.content for item in found if isinstance(item, Document)}, skips
@@ -324,11 +325,11 @@ def test_hundred_thousand_members_of_a_zip_are_listed_in_time(tmp_path):
     (tmp_path / "many.zip").write_bytes(b"".join([*local, *directory, end]))
     source = source_of(tmp_path / "many.zip")
     start = time.perf_counter()
-    chunks, skips = source.chunks(ChunkLimits())
+    chunks, skips = source.chunks()
     assert time.perf_counter() - start < 20
-    assert [chunk.count for chunk in chunks] == [2000] * 50
+    assert [chunk.count for chunk in chunks] == [100] * 1000
     assert skips == []
-    assert len(list(source.read(chunks[-1]))) == 2000
+    assert len(list(source.read(chunks[-1]))) == 100
 
 
 def test_many_members_of_a_tar_are_listed_in_time_and_not_remembered(tmp_path):
@@ -340,15 +341,23 @@ def test_many_members_of_a_tar_are_listed_in_time_and_not_remembered(tmp_path):
     assert time.perf_counter() - start < 20
 
 
-def test_chunks_are_bounded_and_read_the_same_files(tmp_path):
+def test_a_chunk_ends_before_either_limit_is_exceeded(monkeypatch):
+    monkeypatch.setattr(document, "SHARD_FILES", 2)
+    monkeypatch.setattr(document, "SHARD_BYTES", 50)
+    chunks = [(chunk.first, chunk.count, chunk.num_bytes, chunk.offset) for chunk in cut(0, [5, 45, 5, 46, 90, 5])]
+    assert chunks == [(0, 2, 50, 0), (2, 1, 5, 50), (3, 1, 46, 55), (4, 1, 90, 101), (5, 1, 5, 191)]
+    assert cut(0, []) == []
+    assert [chunk.count for chunk in cut(0, [1] * 100, is_stream=True)] == [13] * 7 + [9]
+    assert [chunk.count for chunk in cut(0, [30] * 16, is_stream=True)] == [2] * 8
+
+
+def test_chunks_read_the_same_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(document, "SHARD_FILES", 5)
     members = [(f"{number:03}.py", b"x" * number) for number in range(100)]
     for path in (make_zip(tmp_path / "x.zip", members), make_tar(tmp_path / "x.tar.gz", members, "w:gz")):
         source = source_of(path)
-        chunks, _ = source.chunks(ChunkLimits(members=5, num_bytes=10_000))
-        assert len(chunks) == (20 if path.suffix == ".zip" else 8)
-        documents, skips = read_all(source, ChunkLimits(members=5, num_bytes=10_000))
-        assert documents == {f"pkg/{name}": content for name, content in members}
-        assert skips == []
+        assert len(source.chunks()[0]) == (20 if path.suffix == ".zip" else 8)
+        assert read_all(source) == ({f"pkg/{name}": content for name, content in members}, [])
 
 
 def test_wheel_drops_what_packaging_added(tmp_path):
@@ -369,5 +378,5 @@ def test_npm_package_drops_its_first_folder_and_depth_names_projects(tmp_path):
     path = make_tar(tmp_path / "x.tgz", [("package/lib/a.py", b"1")], "w:gz")
     assert list(read_all(source_of(path, kind="npm"))[0]) == ["pkg/lib/a.py"]
     source = source_of(path, options=SourceOptions(project_depth=2))
-    (document,) = source.read(source.chunks(ChunkLimits())[0][0])
-    assert (document.path, document.project) == ("pkg/package/lib/a.py", "package/lib")
+    (found,) = source.read(source.chunks()[0][0])
+    assert (found.path, found.project) == ("pkg/package/lib/a.py", "package/lib")

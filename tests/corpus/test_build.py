@@ -517,23 +517,15 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
     assert train.fractions["1"] < 0.25
 
 
-def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
-    work = tmp_path / "corpus" / ".work"
-    work.mkdir(parents=True)
-    (work / "request.json").write_text("{}")
-    (work / "00000.skips.json").write_text("[]")
-    with pytest.raises(CorpusError, match="is the unfinished corpus of another request; remove the folder"):
-        prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
-
-
-def test_files_that_change_before_the_work_is_resumed_are_an_error(tmp_path):
+def test_unfinished_work_belongs_to_its_request_and_its_files(tmp_path):
     write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
     with pytest.raises(RarenameError, match="a worker process died"):
         prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
+    changed = r"the request or the files have changed since .* was begun; remove the folder to start again"
+    with pytest.raises(CorpusError, match=changed):
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", seed=1))
     write_projects(tmp_path / "src", {"b/m.py": "y = 1\n"})
-    with pytest.raises(
-        CorpusError, match=r"the files have changed since .* was begun; remove the folder to start again"
-    ):
+    with pytest.raises(CorpusError, match=changed):
         prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
 
 

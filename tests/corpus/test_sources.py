@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rarename.corpus import packages
-from rarename.corpus.document import ChunkLimits, Document, Origin, Skip, SourceOptions
+from rarename.corpus.document import Document, Origin, Skip, SourceOptions
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
 from rarename.progress import NullProgress
@@ -30,7 +30,7 @@ def run(specs, work, options=None, language=PYTHON):
     specs = [str(spec) for spec in specs]
     sources, missing = resolve(specs, language, work, options or SourceOptions(), NullProgress())
     sources = pickle.loads(pickle.dumps(sources))
-    chunks, skips = plan(sources, ChunkLimits(members=2), NullProgress())
+    chunks, skips = plan(sources, NullProgress())
     found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     skips = missing + skips + [item for item in found if isinstance(item, Skip)]
     return [item for item in found if isinstance(item, Document)], skips, sources
@@ -112,7 +112,7 @@ def test_links_pipes_and_large_files_are_left_out(tmp_path):
 def test_file_that_changes_after_the_listing_is_left_out(tmp_path):
     folder = write(tmp_path / "p", "a.py", "b.py", "c.py", "d.py")
     (source,), _ = resolve([str(folder)], PYTHON, tmp_path, SourceOptions(max_file_bytes=100), NullProgress())
-    (chunk,), _ = source.chunks(ChunkLimits())
+    (chunk,), _ = source.chunks()
     (folder / "a.py").unlink()
     (folder / "b.py").unlink()
     os.mkfifo(folder / "b.py")
@@ -239,7 +239,7 @@ def test_other_file_is_an_error(tmp_path):
 
 def test_standard_library_is_a_source_of_many_projects(tmp_path):
     sources, _ = resolve(["stdlib"], PYTHON, tmp_path, SourceOptions(), NullProgress())
-    chunks, _ = plan(sources, ChunkLimits(), NullProgress())
+    chunks, _ = plan(sources, NullProgress())
     members = [name for chunk in chunks for name in chunk.members]
     assert "json/decoder.py" in members and "argparse.py" in members
     assert not any("site-packages" in name or name.startswith("test/") for name in members)

@@ -12,13 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHINGLE = 5
-THRESHOLD = 0.7
-"""The fraction of equal MinHash values at which two files are near-duplicates."""
+THRESHOLD = 0.7  # the fraction of equal MinHash values at which two files are near-duplicates
 NUM_HASHES = 128
-NUM_BANDS = 16
-"""Files are compared if all hashes of one band agree. 16 bands of 8 hashes find most pairs with a fraction of 0.7."""
-NEIGHBOURS = 16
-"""In a band, each file is compared with so many neighbours: the time is linear even if a band holds many files."""
+NUM_BANDS = 16  # files are compared if all 8 hashes of a band agree, which finds most pairs with a fraction of 0.7
+NEIGHBOURS = 16  # each file is compared with so many of a band: the time is linear even if a band holds many files
 
 Hashes = NDArray[np.uint64]
 

@@ -27,8 +27,7 @@ class Selection:
 
     shards: list[ShardSelection]
     skips: list[Skip]
-    counts: dict[str, dict[str, int]]
-    """The numbers of projects, files, nodes and functions of each split."""
+    counts: dict[str, dict[str, int]]  # the numbers of projects, files, nodes and functions of each split
 
 
 class _Files:
@@ -47,17 +46,12 @@ class _Files:
         self.function_hashes: NDArray[np.uint64] = pc.list_flatten(table["function_hashes"]).to_numpy()
         num_functions = pc.list_value_length(table["function_hashes"]).to_numpy()
         self.file_of_function = np.repeat(np.arange(len(table)), num_functions)
-        self.shard_ends = np.cumsum([len(part) for part in tables])
-        """The index after the last file of each shard."""
-        self.function_ends = np.searchsorted(self.file_of_function, self.shard_ends)
-        """The index after the last function of each shard."""
+        self.shard_ends = np.cumsum([len(part) for part in tables])  # the index after the last file of each shard
+        self.function_ends = np.searchsorted(self.file_of_function, self.shard_ends)  # and after the last function
 
 
 def select_files(
-    shards: Sequence[Shard],
-    given_splits: Mapping[str, SplitName],
-    seed: int,
-    keep_near_duplicates: bool,
+    shards: Sequence[Shard], given_splits: Mapping[str, SplitName], seed: int, keep_near_duplicates: bool
 ) -> Selection:
     """Keep one file of each cluster of near-duplicates and one of identical functions; draw the splits not given."""
     files = _Files(shards)

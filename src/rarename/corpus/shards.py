@@ -1,8 +1,7 @@
 """The work on one shard of a corpus: parse its files, count its values, write it with rank ids.
 
-A shard is a limited run of files. Each step reads files and writes files, holds at most the shard in memory, and leaves
-its result complete or not at all. So many processes can work on shards in any order, and interrupted work can be
-resumed.
+Each step reads files and writes files, holds at most the shard in memory, and leaves its result complete or not at all.
+So many processes can work on shards in any order, and interrupted work can be resumed.
 """
 
 import json
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rarename.corpus.document import Chunk, Document, Skip, Source
+from rarename.corpus.document import Chunk, Document, PrepareConfig, Skip, Source
 from rarename.corpus.near_duplicates import NUM_HASHES, Hashes, mix, signature, stable_hash
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, ROLE_GROUPS, read_table, write_table
@@ -28,18 +27,8 @@ from rarename.syntax.functions import Slice, functions
 from rarename.vocabulary import is_placeholder
 
 SPLITS = tuple(SplitName)
-DROPPED = -1
-"""Instead of the index of a split: the file is not part of the corpus."""
+DROPPED = -1  # instead of the index of a split: the file is not part of the corpus
 CRASHED = "the parser crashed"
-
-
-@dataclass(frozen=True)
-class ParseOptions:
-    """Which files are left out, besides those that cannot be parsed."""
-
-    language: str
-    max_nodes: int
-    keep_minified: bool
 
 
 def _file(name: str) -> property:
@@ -53,65 +42,49 @@ class Shard:
     folder: Path
     number: int
 
-    current = _file("current")
-    """The path of the document that is being parsed: if the process dies, that document killed it."""
-    crashed = _file("crashed")
-    """Documents that have killed a process before, one per line."""
-    nodes = _file("nodes.arrow")
-    """Trees, with value and type ids of the shard."""
-    names = _file("names.arrow")
-    """The values of the shard, by id."""
-    types = _file("types.json")
-    """The node types of the shard, by id."""
-    skips = _file("skips.json")
-    """What was skipped, and why. Written last: the shard is parsed."""
-    counts = _file("counts.arrow")
-    """How often each value occurs in the training files. The shard is counted."""
-    ranked = _file("ranked.arrow")
-    """The values that occur in no earlier shard, by rank. Written last: the shard is encoded."""
+    current = _file("current")  # the path of the document that is being parsed: if the process dies, it is to blame
+    crashed = _file("crashed")  # documents that have killed a process before, one per line
+    nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
+    names = _file("names.arrow")  # the values of the shard, by id
+    types = _file("types.json")  # the node types of the shard, by id
+    skips = _file("skips.json")  # what was skipped, and why. Written last: the shard is parsed
+    counts = _file("counts.arrow")  # how often each value occurs in the training files: the shard is counted
+    ranked = _file("ranked.arrow")  # the values that occur in no earlier shard, by rank. Written last: it is encoded
 
 
 @dataclass(frozen=True, eq=False)
 class ShardSelection:
     """Which files and functions of a shard are kept."""
 
-    splits: NDArray[np.int8]
-    """For each file the index of its split in `SPLITS`, or `DROPPED`."""
-    keeps_function: NDArray[np.bool_]
-    """For each function of all files."""
+    splits: NDArray[np.int8]  # for each file the index of its split in `SPLITS`, or `DROPPED`
+    keeps_function: NDArray[np.bool_]  # for each function of all files
 
 
-# --- parse ------------------------------------------------------------------------------------------------
-
-
-def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], options: ParseOptions) -> None:
+def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: PrepareConfig) -> None:
     """Parse the documents of a shard."""
-    language = language_named(options.language)
+    language = language_named(config.language)
     crashed = shard.crashed.read_text(encoding="utf-8").split("\n") if shard.crashed.exists() else []
     builder = _ShardBuilder(language)
     skips: list[Skip] = []
-    with shard.current.open("w", encoding="utf-8") as current:
-        for item in (item for source, chunk in reads for item in source.read(chunk)):
-            if isinstance(item, Skip):
-                skips.append(item)
-            elif item.path in crashed:
-                skips.append(Skip(item.path, item.project, CRASHED))
+    shard.current.write_text("")
+    for item in (item for source, chunk in reads for item in source.read(chunk)):
+        if isinstance(item, Skip):
+            skips.append(item)
+        elif item.path in crashed:
+            skips.append(Skip(item.path, item.project, CRASHED))
+        else:
+            shard.current.write_text(item.path, encoding="utf-8")
+            tree = _parse(item, language, config)
+            if isinstance(tree, Skip):
+                skips.append(tree)
             else:
-                current.seek(0)
-                current.truncate()
-                current.write(item.path)
-                current.flush()
-                tree = _parse(item, language, options)
-                if isinstance(tree, Skip):
-                    skips.append(tree)
-                else:
-                    builder.add(item, tree)
+                builder.add(item, tree)
     builder.write(shard)
     write_text(shard.skips, json.dumps([asdict(skip) for skip in skips]))
     shard.current.unlink()
 
 
-def _parse(document: Document, language: Language, options: ParseOptions) -> Traversal | Skip:
+def _parse(document: Document, language: Language, config: PrepareConfig) -> Traversal | Skip:
     def skip(reason: str, detail: str = "") -> Skip:
         return Skip(document.path, document.project, reason, detail)
 
@@ -119,15 +92,15 @@ def _parse(document: Document, language: Language, options: ParseOptions) -> Tra
     if isinstance(tree, bytes):
         try:
             text = language.decode(tree)
-            if not options.keep_minified and is_minified(text):
+            if not config.keep_minified and is_minified(text):
                 return skip(Reason.MINIFIED)
             tree = language.parse(text, False)
         except ParseError as error:
             return skip(error.reason, f"line {error.line}: {error.detail}" if error.line else error.detail)
     if len(tree) <= 1:
         return skip("no code")
-    if len(tree) > options.max_nodes:
-        return skip(f"over {options.max_nodes:,} nodes", f"{len(tree):,} nodes")
+    if len(tree) > config.max_nodes:
+        return skip(f"over {config.max_nodes:,} nodes", f"{len(tree):,} nodes")
     return tree
 
 
@@ -170,25 +143,21 @@ class _ShardBuilder:
     def write(self, shard: Shard) -> None:
         """Write trees, values and the hashes that find duplicates."""
         name_hashes, type_hashes = self.names.hashes(), self.types.hashes()
-        node_hashes = [
-            _node_hashes(types, values, type_hashes, name_hashes)
-            for types, values in zip(self.columns["types"], self.columns["values"], strict=True)
-        ]
+        types_and_values = zip(self.columns["types"], self.columns["values"], strict=True)
+        node_hashes = [_node_hashes(*columns, type_hashes, name_hashes) for columns in types_and_values]
         function_hashes = [
             [stable_hash(hashes[part.start : part.start + part.length]) for part in slices]
             for hashes, slices in zip(node_hashes, self.functions, strict=True)
         ]
         signatures = np.array([signature(hashes) for hashes in node_hashes], dtype=np.uint32).ravel()
+        starts = [[part.start for part in slices] for slices in self.functions]
+        lengths = [[part.length for part in slices] for slices in self.functions]
         columns = {
             "path": pa.array([document.path for document in self.documents], pa.string()),
             "project": pa.array([document.project for document in self.documents], pa.string()),
             **{name: _list_column(self.columns[name], kind) for name, kind in NODE_COLUMNS.items()},
-            "function_starts": pa.array(
-                [[part.start for part in slices] for slices in self.functions], pa.list_(pa.int32())
-            ),
-            "function_lengths": pa.array(
-                [[part.length for part in slices] for slices in self.functions], pa.list_(pa.int32())
-            ),
+            "function_starts": pa.array(starts, pa.list_(pa.int32())),
+            "function_lengths": pa.array(lengths, pa.list_(pa.int32())),
             "function_hashes": pa.array(function_hashes, pa.list_(pa.uint64())),
             "signature": pa.FixedSizeListArray.from_arrays(pa.array(signatures), NUM_HASHES),
         }
@@ -224,9 +193,6 @@ def _storable(value: str) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# --- count ------------------------------------------------------------------------------------------------
-
-
 def count_shard(shard: Shard, selection: ShardSelection) -> None:
     """Count the values of the training files. Values of other splits get ranks too, so they have a count of 0."""
     nodes, names = read_table(shard.nodes), read_table(shard.names)
@@ -248,14 +214,6 @@ def count_shard(shard: Shard, selection: ShardSelection) -> None:
     counts = np.bincount(_flat(nodes, "types")[is_training], minlength=len(types)).tolist()
     metadata = {"types": json.dumps(dict(zip(types, counts, strict=True)))}
     write_table(shard.counts, pa.table(columns).replace_schema_metadata(metadata))
-
-
-def type_counts(shard: Shard) -> dict[str, int]:
-    """How often each node type occurs in the training files of the shard."""
-    return dict(json.loads(read_table(shard.counts).schema.metadata[b"types"]))
-
-
-# --- encode -----------------------------------------------------------------------------------------------
 
 
 def encode_shard(shard: Shard, selection: ShardSelection, ranks: Path, types: Sequence[str], corpus: Path) -> None:

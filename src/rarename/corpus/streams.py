@@ -6,20 +6,16 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-STREAM_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
-"""What reading a damaged stream raises."""
+STREAM_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)  # raised for a damaged stream
 
 Stream = io.BufferedReader | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 
-_OPENERS: dict[bytes, Callable[[io.BufferedReader], Stream]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
-"""By the first bytes of a file."""
+# By the first bytes of a file.
+_OPENERS: dict[bytes, Callable[[io.BufferedReader], Stream]]
+_OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 _MAX_READ = 1 << 20
 
 
@@ -60,10 +56,7 @@ def open_stream(path: Path) -> Iterator[Stream]:
     with path.open("rb") as raw:
         head = raw.peek(6)
         opener = next((opener for start, opener in _OPENERS.items() if head.startswith(start)), None)
-        if opener is None:
-            yield raw
-            return
-        with opener(raw) as stream:
+        with opener(raw) if opener else nullcontext(raw) as stream:
             yield stream
 
 
