@@ -126,7 +126,7 @@ def test_a_list_that_ends_too_early_is_an_error(tmp_path):
 
 def test_trees_of_another_language_are_an_error(tmp_path):
     (tmp_path / "t.json").write_text(tree_line("a"))
-    with pytest.raises(SourceError, match="holds trees of Module; those of javascript begin with Program"):
+    with pytest.raises(SourceError, match="holds trees of Module; use --language python, not javascript"):
         read_all([tmp_path / "t.json"], language=JAVASCRIPT)
 
 
@@ -253,7 +253,7 @@ def test_records_need_their_language(tmp_path, trees):
     assert str(caught.value) == (
         f"{path} holds GREAT examples, which are token sequences; use --language tokens, not python"
     )
-    with pytest.raises(SourceError, match="holds syntax trees; use --language with their language, not tokens"):
+    with pytest.raises(SourceError, match="holds trees of Module; use --language python, not tokens"):
         read_all([trees], language=TOKENS)
 
 

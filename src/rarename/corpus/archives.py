@@ -1,8 +1,7 @@
 """Zip and tar archives, wheels and npm packages: read in memory, never extracted, never trusted.
 
-Nothing is written to disk, so no member name can do harm. Declared sizes may be wrong, and an archive may be a
-compression bomb. So sizes are checked before reading and enforced while reading, and each archive has one budget of
-uncompressed bytes. Members use it up in the order of the listing, so that every process stops at the same member.
+Declared sizes may be wrong, and an archive may be a compression bomb. So sizes are checked before reading and enforced
+while reading, and each archive has one budget of uncompressed bytes, used up in the order of the listing.
 """
 
 import re
@@ -23,11 +22,7 @@ from rarename.corpus.document import Chunk, Document, Skip, Source, cut
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
 from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
 
-BROKEN = "archive is broken"
-COMPRESSION = "unusual compression"
-ENCRYPTED = "encrypted"
-OVER_BUDGET = "archive over its limits"
-UNSAFE_NAME = "unsafe name"
+BROKEN, OVER_BUDGET = "archive is broken", "archive over its limits"
 
 _ANY_RATIO_BYTES = 1_000_000  # members up to this size may have any compression ratio: they cannot do harm
 _DIRECTORY_ENTRY_BYTES = 200  # per member in the directory of a zip: 46, the name and a few extra fields
@@ -77,7 +72,7 @@ class ArchiveSource(Source):
         except (BudgetExceeded, *_BROKEN) as error:
             return self._skip(member.name, Reason.UNREADABLE, str(error))
         except RuntimeError:  # zipfile: a password is missing
-            return self._skip(member.name, ENCRYPTED)
+            return self._skip(member.name, "encrypted")
         if len(content) != member.size:
             return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
         return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
@@ -108,7 +103,7 @@ class ArchiveSource(Source):
         if not self._is_wanted(name):
             return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
         if fault := _name_fault(name):
-            return self._skip(name, UNSAFE_NAME, fault)
+            return self._skip(name, "unsafe name", fault)
         if size > self.options.max_file_bytes:
             return self._skip(name, over_limit(self.options.max_file_bytes), f"{size} bytes")
         path = self._path_within(name)
@@ -165,12 +160,14 @@ class ZipSource(ArchiveSource):
             return self._skip(name, Reason.SPECIAL_FILE)
         if self._is_wanted(name):
             if info.flag_bits & 0x1:
-                return self._skip(name, ENCRYPTED)
+                return self._skip(name, "encrypted")
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 # The other methods cannot be unpacked in small steps: one step could fill the memory.
-                return self._skip(name, COMPRESSION, f"method {info.compress_type}; expected stored or deflated")
+                return self._skip(
+                    name, "unusual compression", f"method {info.compress_type}; expected stored or deflated"
+                )
             if info.file_size > max(_ANY_RATIO_BYTES, self.options.max_ratio * info.compress_size):
-                return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
+                return self._skip(name, "unusual compression", f"{info.compress_size} bytes hold {info.file_size}")
         # zipfile returns at most the declared size, then compares the checksum
         return self._select(name, info.file_size, seen, partial(archive.open, info))
 

@@ -33,8 +33,6 @@ from rarename.io import locked, write_text
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import language_named
 
-EXAMPLES_PER_REASON = 3
-
 __all__ = ["PrepareConfig", "prepare"]
 
 
@@ -110,14 +108,17 @@ class _Build:
             reasons = Counter(skip.reason for skip in skips).most_common(5)
             listed = "; ".join(f"{count} × {reason}" for reason, count in reasons)
             raise CorpusError(f"no file is left for a corpus ({listed})")
-        selected = list(zip(shards, selection.shards, strict=True))
-        self.workers.run("counting values", [Task(count_shard, task, task[0].counts) for task in selected])
+        tasks = zip(shards, selection.splits, strict=True)
+        self.workers.run("counting values", [Task(count_shard, task, task[0].counts) for task in tasks])
         ranks, counts = self.work / "ranks.npy", self.work / "counts.npy"
         shard_counts = [shard.counts for shard in shards]
         types = rank_types(shard_counts, self.corpus / "types.arrow")
         rank_values(shard_counts, ranks, counts, self.progress)
-        tasks = [Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked) for task in selected]
-        self.workers.run("writing splits", tasks)
+        encoded = [
+            Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked)
+            for task in zip(shards, selection.splits, selection.keeps_function, strict=True)
+        ]
+        self.workers.run("writing splits", encoded)
         ranked = [shard.ranked for shard in shards]
         num_values = write_values(ranked, counts, self.corpus / "values.arrow", self.progress)
         return self._finish(sources, skips + selection.skips, selection, len(types), num_values)
@@ -201,4 +202,4 @@ def _count_skips(skips: Sequence[Skip]) -> dict[str, dict[str, Any]]:
     for skip in skips:
         examples.setdefault(skip.reason, []).append(f"{skip.path}: {skip.detail}" if skip.detail else skip.path)
     by_count = sorted(examples.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {reason: {"count": len(found), "examples": found[:EXAMPLES_PER_REASON]} for reason, found in by_count}
+    return {reason: {"count": len(found), "examples": found[:3]} for reason, found in by_count}

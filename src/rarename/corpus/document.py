@@ -72,13 +72,11 @@ class SourceOptions:
     project_depth: int | None = None
     """The number of leading folders that name the project; 0: one project. By default a folder with project files is
     one project, any other folder has one project per entry, and an archive is one project."""
-    record_paths: tuple[Path, ...] = ()
-    """One list for each file of published trees, in the same order: line n is the path of tree n."""
-    split_by: str = SPLIT_UNITS[0]  # published records: what is the project; the paper splits by owner
-    duplicate_clusters: Path | None = None
-    """Published records: a JSON list of clusters of paths. The first path of each cluster is kept."""
-    allow_lists: tuple[Path, ...] = ()
-    """Published records: manifests of files, or lists of repositories, that may be used."""
+    # Published records:
+    record_paths: tuple[Path, ...] = ()  # one for each file of trees, in the same order: line n is the path of tree n
+    split_by: str = SPLIT_UNITS[0]  # whether the repository or its owner, as in the paper, is the project
+    duplicate_clusters: Path | None = None  # a JSON list of clusters of paths; the first path of each is kept
+    allow_lists: tuple[Path, ...] = ()  # manifests of files, or lists of repositories, that may be used
 
     def __post_init__(self) -> None:
         limits = ("max_file_bytes", "max_record_bytes", "max_members", "max_archive_bytes", "max_ratio")

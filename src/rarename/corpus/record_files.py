@@ -19,35 +19,29 @@ from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream
 from rarename.discovery import Reason, display_path, over_limit, printable
 from rarename.errors import RecordError, SourceError
 from rarename.syntax.records import read_record
-from rarename.syntax.tokens import sequence
+from rarename.syntax.tokens import TOKENS, sequence
 from rarename.syntax.traversal import MisuseLabel
 
-MALFORMED = "malformed record"
-LISTED_DUPLICATE = "listed as duplicate"
-NOT_ALLOWED = "repository not allowed"
-
 TREES, EXAMPLES = "trees", "great"
-
 _MAX_FIRST_LINE_BYTES = 64_000_000
 
 
 def sniff_records(path: Path) -> tuple[str | None, str]:
-    """The kind of a record file, None for any other file, and the type of its first node, empty if unknown."""
+    """The kind of a record file, None for any other file, and the root type of its language."""
     try:
         with open_stream(path) as stream:
             first = json.loads(stream.readline(_MAX_FIRST_LINE_BYTES))
         if isinstance(first, dict):
             _tokens(first)
-            return EXAMPLES, ""
+            return EXAMPLES, TOKENS.root_type
     except RecordError as error:
         raise SourceError(f"{path} holds neither published trees nor GREAT examples: {error}") from None
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         return None, ""
     except STREAM_ERRORS as error:
         raise SourceError(f"{path} cannot be read: {error}") from None
-    if not isinstance(first, list) or not all(isinstance(node, dict) for node in first[:1]):
-        return None, ""
-    return TREES, str(first[0].get("type", "")) if first else ""
+    is_tree = isinstance(first, list) and first and isinstance(first[0], dict)
+    return (TREES, str(first[0].get("type"))) if is_tree else (None, "")
 
 
 def published_path(path: str) -> str:
@@ -116,7 +110,7 @@ class RecordSource(Source):
                 return self._skip(place, name, reason)
             return Document(name or place, self._project(place, name), read_record(record))
         except RecordError as error:
-            return self._skip(place, name, MALFORMED, str(error))
+            return self._skip(place, name, "malformed record", str(error))
 
     def _example(self, place: str, example: dict[str, Any]) -> Document | Skip:
         name = published_path(_filepath(example))
@@ -134,9 +128,9 @@ class RecordSource(Source):
     def _why_excluded(self, name: str) -> str:
         allowed = [read_allow_list(path) for path in self.options.allow_lists]
         if name and allowed and not any(name in names or _repository(name) in names for names in allowed):
-            return NOT_ALLOWED
+            return "repository not allowed"
         clusters = self.options.duplicate_clusters
-        return LISTED_DUPLICATE if name and clusters and name in read_duplicates(clusters) else ""
+        return "listed as duplicate" if name and clusters and name in read_duplicates(clusters) else ""
 
     def _skip(self, place: str, name: str, reason: str, detail: str = "") -> Skip:
         return Skip(display_path(name) if name else place, self._project(place, name), reason, detail)

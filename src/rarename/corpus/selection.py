@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from rarename.corpus.document import Skip
 from rarename.corpus.near_duplicates import NUM_HASHES, cluster
-from rarename.corpus.shards import DROPPED, SPLITS, Shard, ShardSelection
+from rarename.corpus.shards import DROPPED, SPLITS, FileSplits, Shard
 from rarename.corpus.splits import SplitName, assign_splits
 from rarename.corpus.store import read_table
-
-NEAR_DUPLICATE = "near-duplicate"
 
 
 @dataclass(frozen=True)
 class Selection:
     """The files and functions of a corpus."""
 
-    shards: list[ShardSelection]
+    splits: list[FileSplits]  # by shard
+    keeps_function: list[NDArray[np.bool_]]  # by shard: for each function of all files
     skips: list[Skip]
     counts: dict[str, dict[str, int]]  # the numbers of projects, files, nodes and functions of each split
 
@@ -64,19 +63,20 @@ def select_files(
     splits = _file_splits(files, is_kept, given_splits, seed)
     keeps_function = _distinct_functions(files, splits)
     skips = [
-        Skip(files.paths[file], files.projects[file], NEAR_DUPLICATE, f"of {files.paths[kept_file[file]]}")
+        Skip(files.paths[file], files.projects[file], "near-duplicate", f"of {files.paths[kept_file[file]]}")
         for file in np.nonzero(~is_kept)[0].tolist()
     ]
-    parts = zip(
-        np.split(splits, files.shard_ends[:-1]), np.split(keeps_function, files.function_ends[:-1]), strict=True
+    return Selection(
+        splits=np.split(splits, files.shard_ends[:-1]),
+        keeps_function=np.split(keeps_function, files.function_ends[:-1]),
+        skips=skips,
+        counts=_counts(files, splits, keeps_function),
     )
-    return Selection([ShardSelection(*part) for part in parts], skips, _counts(files, splits, keeps_function))
 
 
 def _file_splits(
     files: _Files, is_kept: NDArray[np.bool_], given_splits: Mapping[str, SplitName], seed: int
-) -> NDArray[np.int8]:
-    """The index of the split of each file, or `DROPPED`."""
+) -> FileSplits:
     sizes: Counter[str] = Counter()
     for project, num_nodes, kept in zip(files.projects, files.num_nodes.tolist(), is_kept.tolist(), strict=True):
         if kept and project not in given_splits:
@@ -88,7 +88,7 @@ def _file_splits(
     return splits
 
 
-def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.bool_]:
+def _distinct_functions(files: _Files, splits: FileSplits) -> NDArray[np.bool_]:
     """Keep one of identical functions: training gives way to validation, validation to test."""
     code = splits[files.file_of_function]
     order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
@@ -100,7 +100,7 @@ def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.b
     return keeps
 
 
-def _counts(files: _Files, splits: NDArray[np.int8], keeps_function: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
+def _counts(files: _Files, splits: FileSplits, keeps_function: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
     function_splits = splits[files.file_of_function]
     return {
         str(split): {

@@ -12,14 +12,11 @@ from rarename.corpus.archives import TarSource, ZipSource
 from rarename.corpus.document import Chunk, Origin, Skip, Source, SourceOptions, read_list, sha256
 from rarename.corpus.folder import FolderSource, default_project_depth
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
-from rarename.corpus.record_files import EXAMPLES, TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
+from rarename.corpus.record_files import TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
 from rarename.progress import Progress
-from rarename.syntax.language import Language
-from rarename.syntax.tokens import TOKENS
-
-PACKAGE_MISSING = "package not available"
+from rarename.syntax import LANGUAGES, Language
 
 STDLIB = "stdlib"
 _PARALLEL_DOWNLOADS = 4
@@ -116,7 +113,10 @@ def _open_file(spec: str, path: Path, language: Language, options: SourceOptions
         return _open_archive(Origin(spec, "archive", stem or name, "", sha256(path)), path, language, options)
     records, root_type = sniff_records(path) if path.name.lower().endswith(_RECORD_ENDINGS) else (None, "")
     if records is not None:
-        _check_record_language(spec, records, root_type, language)
+        if root_type != language.root_type:
+            met = f"trees of {root_type}" if records == TREES else "GREAT examples, which are token sequences"
+            wanted = {other.root_type: other.name for other in LANGUAGES.values()}.get(root_type, "with their language")
+            raise SourceError(f"{spec} holds {met}; use --language {wanted}, not {language.name}")
         origin = Origin(spec, records, name, "", sha256(path))
         return RecordSource(0, origin, path, name, language.suffixes, options)
     if not path.name.lower().endswith(language.suffixes):
@@ -125,17 +125,6 @@ def _open_file(spec: str, path: Path, language: Language, options: SourceOptions
             f"{spec}: not a file of {language.name} (one of {endings}), nor published records, one per line"
         )
     return FolderSource(0, Origin(spec, "file", name), path, name, language.suffixes, options)
-
-
-def _check_record_language(spec: str, records: str, root_type: str, language: Language) -> None:
-    if records == EXAMPLES and language.name != TOKENS.name:
-        met = "GREAT examples, which are token sequences"
-        raise SourceError(f"{spec} holds {met}; use --language {TOKENS.name}, not {language.name}")
-    if records == TREES and language.name == TOKENS.name:
-        raise SourceError(f"{spec} holds syntax trees; use --language with their language, not {language.name}")
-    if records == TREES and root_type not in ("", language.root_type):
-        expected = f"those of {language.name} begin with {language.root_type}"
-        raise SourceError(f"{spec} holds trees of {root_type}; {expected}")
 
 
 def _open_archive(origin: Origin, path: Path, language: Language, options: SourceOptions) -> Source:
@@ -152,7 +141,7 @@ def _open_packages(
         try:
             archive = fetch(package, downloads)
         except SourceError as error:
-            return Skip(spec, package.name, PACKAGE_MISSING, str(error))
+            return Skip(spec, package.name, "package not available", str(error))
         origin = Origin(spec, package.kind, package.name, version_of(package, archive), sha256(archive))
         return _open_archive(origin, archive.resolve(), language, options)
 

@@ -30,9 +30,13 @@ def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
     fits there. All others are for training. An empty split takes the smallest project of training, unless that is the
     only one.
     """
+
+    def drawn(project: str) -> bytes:
+        return hashlib.blake2b(f"{seed}\0{project}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
+
     total = sum(sizes.values())
     room = {split: fraction * total for split, fraction in FRACTIONS.items()}
-    assigned = dict.fromkeys(sorted(sizes, key=lambda project: _draw(project, seed)), SplitName.TRAIN)
+    assigned = dict.fromkeys(sorted(sizes, key=drawn), SplitName.TRAIN)
     for project in assigned:
         split = max(room, key=lambda split: room[split] / FRACTIONS[split])
         if sizes[project] <= room[split] and room[split] > GAP * FRACTIONS[split] * total:
@@ -43,10 +47,6 @@ def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
         if split not in assigned.values() and len(trained) > 1:
             assigned[min(trained, key=lambda project: sizes[project])] = split
     return assigned
-
-
-def _draw(project: str, seed: int) -> bytes:
-    return hashlib.blake2b(f"{seed}\0{project}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
 
 
 def read_splits(path: Path) -> dict[str, SplitName]:

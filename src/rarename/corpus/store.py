@@ -1,14 +1,7 @@
 """The corpus on disk: written once, memory-mapped, read by index from many workers.
 
-    corpus/
-    ├── manifest.json        format version, language, sources, counts, what was skipped and why
-    ├── skipped.jsonl        every file that was skipped, with its reason
-    ├── values.arrow         every value by rank, with its counts in the training split
-    ├── types.arrow          every node type, most frequent first, with its count
-    └── train-00000.arrow …  a row for each file of a split: its nodes as flat integer columns
-
-All tables are Arrow files without compression. Reading a table maps it into memory, and a list column is a flat integer
-array with offsets. `docs/corpus-format.md` describes every column.
+All tables are Arrow files without compression, so a list column is a flat integer array with offsets.
+`docs/corpus-format.md` describes every file and column.
 """
 
 import hashlib
