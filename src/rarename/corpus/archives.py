@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from tarfile import EOFHeaderError  # type: ignore[attr-defined]
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self, cast
 
 from rarename.corpus.document import Chunk, Document, Skip, Source, cut
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
@@ -34,7 +34,7 @@ _HOSTILE = (ArithmeticError, LookupError, RecursionError, ValueError, NotImpleme
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, *STREAM_ERRORS, *_HOSTILE)
 
 
-_Opener = Callable[[], IO[bytes] | None]
+_Opener = Callable[[], IO[bytes]]
 
 
 class _Member(NamedTuple):
@@ -64,10 +64,7 @@ class ArchiveSource(Source):
 
     def _read_member(self, member: _Member) -> Document | Skip:
         try:
-            file = member.open()
-            if file is None:
-                return self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
-            with file:
+            with member.open() as file:
                 content = file.read(member.size + 1)
         except (BudgetExceeded, *_BROKEN) as error:
             return self._skip(member.name, Reason.UNREADABLE, str(error))
@@ -218,7 +215,8 @@ class TarSource(ArchiveSource):
             return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
         if not info.isreg():
             return self._skip(info.name, Reason.SPECIAL_FILE)
-        return self._select(info.name, info.size, seen, partial(archive.extractfile, info))
+        opener = cast(_Opener, partial(archive.extractfile, info))  # it returns None only for what is no regular file
+        return self._select(info.name, info.size, seen, opener)
 
 
 def _name_fault(name: str) -> str:

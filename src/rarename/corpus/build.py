@@ -47,17 +47,13 @@ def prepare(
     """Make a corpus, or resume making it; returns its manifest.
 
     The work is done in the calling process, with more than one job in so many new processes, or on a given executor
-    with `jobs` workers. New processes import the main module, so a script must call this under
-    `if __name__ == "__main__":`.
+    with `jobs` workers. New processes import the main module, so call this under `if __name__ == "__main__":`.
     """
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; expected 1 or more")
     corpus, progress = Path(corpus), progress or NullProgress()
-    request = {
-        "sources": list(specs),
-        "settings": json.loads(json.dumps(asdict(config), default=str)),
-        "lists": _list_digests(specs, config),
-    }
+    settings = json.loads(json.dumps(asdict(config), default=str))
+    request = {"sources": list(specs), "settings": settings, "lists": _list_digests(specs, config)}
     if corpus.exists() and not corpus.is_dir():
         raise CorpusError(f"{corpus} is a file; choose another folder")
     if (corpus / MANIFEST).exists():
@@ -86,8 +82,6 @@ def _list_digests(specs: Sequence[str], config: PrepareConfig) -> dict[str, str]
 
 @dataclass(frozen=True)
 class _Build:
-    """One run of `prepare`."""
-
     corpus: Path
     work: Path
     config: PrepareConfig
@@ -114,10 +108,8 @@ class _Build:
         shard_counts = [shard.counts for shard in shards]
         types = rank_types(shard_counts, self.corpus / "types.arrow")
         rank_values(shard_counts, ranks, counts, self.progress)
-        encoded = [
-            Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked)
-            for task in zip(shards, selection.splits, selection.keeps_function, strict=True)
-        ]
+        selected = zip(shards, selection.splits, selection.keeps_function, strict=True)
+        encoded = [Task(encode_shard, (*task, ranks, types, self.corpus), task[0].ranked) for task in selected]
         self.workers.run("writing splits", encoded)
         ranked = [shard.ranked for shard in shards]
         num_values = write_values(ranked, counts, self.corpus / "values.arrow", self.progress)
@@ -137,9 +129,10 @@ class _Build:
                 num_files, num_bytes = chunk.count, chunk.num_bytes
             reads[-1].append((sources[chunk.source], chunk))
         # Unfinished work in the folder must belong to the same request and the same files.
-        begun, work = self.work / "request.sha256", json.dumps([self.request, *map(asdict, chunks)])
-        fingerprint = hashlib.sha256(work.encode()).hexdigest()
-        if any(self.work.glob("*.skips.json")) and begun.read_text() != fingerprint:
+        begun, content = self.work / "request.sha256", json.dumps([self.request, *map(asdict, chunks)])
+        fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        is_same = begun.exists() and begun.read_text() == fingerprint
+        if not is_same and any(self.work.glob("*.skips.json")):
             changed = f"the request or the files have changed since {self.corpus} was begun"
             raise CorpusError(f"{changed}; remove the folder to start again")
         write_text(begun, fingerprint)
@@ -177,7 +170,6 @@ class _Build:
     def _finish(
         self, sources: Sequence[Source], skips: Sequence[Skip], selection: Selection, num_types: int, num_values: int
     ) -> dict[str, Any]:
-        """Write what was skipped and the manifest; remove the intermediate files."""
         write_text(self.corpus / "skipped.jsonl", "".join(json.dumps(asdict(skip)) + "\n" for skip in skips))
         manifest = {
             "format": FORMAT,
@@ -197,7 +189,6 @@ class _Build:
 
 
 def _count_skips(skips: Sequence[Skip]) -> dict[str, dict[str, Any]]:
-    """The count of each reason, the most frequent first, with examples."""
     examples: dict[str, list[str]] = {}
     for skip in skips:
         examples.setdefault(skip.reason, []).append(f"{skip.path}: {skip.detail}" if skip.detail else skip.path)

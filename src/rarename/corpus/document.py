@@ -12,7 +12,6 @@ from rarename.syntax.traversal import MisuseLabel, Traversal
 
 SHARD_FILES, SHARD_BYTES = 100, 2_000_000  # small, for little memory; but large, so that values occur more than once
 SPLIT_UNITS = ("repository", "owner")
-_MIN_BUDGET = 64_000_000
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Source(ABC):
 
     def budget(self) -> int:
         """How many bytes a compressed source may have, uncompressed."""
-        ratio_limit = max(_MIN_BUDGET, self.options.max_ratio * self.path.stat().st_size)
+        ratio_limit = max(64_000_000, self.options.max_ratio * self.path.stat().st_size)
         return min(self.options.max_archive_bytes, ratio_limit)
 
 

@@ -7,15 +7,10 @@ from pathlib import Path
 from rarename.corpus.document import Chunk, Document, Skip, Source, cut
 from rarename.discovery import EXCLUDED_FOLDERS, INSTALLED, Skipped, display_path, list_files, printable, read_regular
 
-_PROJECT_FILES = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
+PROJECT_FILES = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
 # Linux distributions package the tests apart or not at all. Without them the library is the same everywhere.
 _STDLIB_TESTS = dict.fromkeys(("test", "tests", "idle_test"), "tests of the standard library")
 _STDLIB_EXCLUDED = _STDLIB_TESTS | {"site-packages": INSTALLED, "dist-packages": INSTALLED}
-
-
-def default_project_depth(folder: Path) -> int:
-    """0 for a folder that is a project itself, 1 for a folder of projects."""
-    return 0 if any((folder / name).exists() for name in _PROJECT_FILES) else 1
 
 
 @dataclass(frozen=True)

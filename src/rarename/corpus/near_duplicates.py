@@ -1,7 +1,6 @@
 """Near-duplicate files: MinHash over shingles of nodes, linked into clusters (Allamanis 2019).
 
-A shingle is `SHINGLE` consecutive nodes, types and values. Two files are near-duplicates if they have at least
-`THRESHOLD` of their shingles in common. Comments and layout do not matter, and published trees, which have no text, are
+A shingle is `SHINGLE` consecutive nodes, types and values: comments and layout do not matter, and published trees are
 treated like files. A cluster is a connected component: if A resembles B and B resembles C, one of the three is kept.
 """
 

@@ -1,7 +1,6 @@
 """Packages of the Python and JavaScript registries, downloaded by the user's own pip and npm.
 
-Only ready-made archives are downloaded, and nothing in them is ever run. Source distributions of Python are not used:
-pip would run their build scripts. npm packs without scripts.
+Nothing in a package is ever run. pip would run the build scripts of source distributions, so only wheels are used.
 """
 
 import importlib.util
@@ -26,11 +25,9 @@ _KINDS = {
 _VERSION = r"[a-z0-9][a-z0-9.!+_-]*"
 
 # Tried if there is no wheel for this machine: the source files are the same.
-_LINUX = ("manylinux2014_x86_64", "manylinux_2_28_x86_64")
-_OTHER_PLATFORMS = (*_LINUX, "macosx_11_0_arm64", "macosx_10_9_x86_64", "win_amd64")
+_PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_28_x86_64", "macosx_11_0_arm64", "macosx_10_9_x86_64", "win_amd64")
 
 _TIMEOUT_SECONDS = 1_800
-_MAX_ERROR_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -87,10 +84,8 @@ def fetch(package: Package, downloads: Path) -> Path:
 
 def version_of(package: Package, archive: Path) -> str:
     """The version of a downloaded package, by the name of its archive if the user gave none."""
-    if package.version:
-        return package.version
-    if package.kind == "pypi":
-        return archive.name.split("-")[1] if archive.name.count("-") >= 4 else ""
+    if package.version or package.kind == "pypi":
+        return package.version or archive.name.split("-")[1]
     flat_name = package.name.removeprefix("@").replace("/", "-")
     return archive.name.removesuffix(".tgz").removeprefix(f"{flat_name}-")
 
@@ -102,7 +97,7 @@ def _download_wheel(requirement: str, folder: Path) -> None:
         raise SourceError(f"{missing}; install it ({ensure}) or name a downloaded wheel instead")
     quietly = ("--quiet", "--disable-pip-version-check", "--no-input")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", *quietly]
-    for platforms in ((), _OTHER_PLATFORMS):
+    for platforms in ((), _PLATFORMS):
         options = [f"--platform={platform}" for platform in platforms]
         error = _run([*command, *options, f"--dest={folder.resolve()}", requirement], folder)
         if error is None:
@@ -140,7 +135,7 @@ def _run(command: Sequence[str], folder: Path) -> str | None:
 def _last_error(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()] or lines
-    return errors[-1][:_MAX_ERROR_CHARACTERS] if errors else ""
+    return errors[-1][:300] if errors else ""
 
 
 def _only_file(package: Package, folder: Path) -> Path:

@@ -136,10 +136,7 @@ class RecordSource(Source):
         return Skip(display_path(name) if name else place, self._project(place, name), reason, detail)
 
     def _lines(self, stream: Stream, max_kept: int) -> Iterator[tuple[bytes, int]]:
-        """The lines of a stream and their lengths in bytes. A line longer than `max_kept` is returned empty.
-
-        `readline` would hold a line of any length in memory.
-        """
+        """The lines of a stream and their lengths. A line over `max_kept` bytes is empty: it may not fit in memory."""
         metered = MeteredStream(stream, self.budget() if is_compressed(self.path) else self.path.stat().st_size)
         kept: list[bytes] = []
         length = 0
@@ -214,7 +211,6 @@ def _tokens(example: dict[str, Any]) -> list[str]:
 
 
 def _filepath(example: dict[str, Any]) -> str:
-    """The file that the function was taken from; empty if the example does not name it."""
     try:
         path = example["provenances"][0]["datasetProvenance"]["filepath"]
     except (LookupError, TypeError):

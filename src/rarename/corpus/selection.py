@@ -1,7 +1,4 @@
-"""Which parsed files and functions a corpus keeps, and the split of each project.
-
-Selection looks at all files at once, but only at their signatures, sizes and function hashes.
-"""
+"""Which parsed files and functions a corpus keeps, and the split of each project."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,8 +27,6 @@ class Selection:
 
 
 class _Files:
-    """All parsed files of a corpus, as flat columns."""
-
     def __init__(self, shards: Sequence[Shard]) -> None:
         tables = [read_table(shard.nodes) for shard in shards]
         table = pa.concat_tables(tables, promote_options="default")
@@ -66,12 +61,8 @@ def select_files(
         Skip(files.paths[file], files.projects[file], "near-duplicate", f"of {files.paths[kept_file[file]]}")
         for file in np.nonzero(~is_kept)[0].tolist()
     ]
-    return Selection(
-        splits=np.split(splits, files.shard_ends[:-1]),
-        keeps_function=np.split(keeps_function, files.function_ends[:-1]),
-        skips=skips,
-        counts=_counts(files, splits, keeps_function),
-    )
+    by_shard = np.split(splits, files.shard_ends[:-1]), np.split(keeps_function, files.function_ends[:-1])
+    return Selection(*by_shard, skips, _counts(files, splits, keeps_function))
 
 
 def _file_splits(
@@ -92,11 +83,9 @@ def _distinct_functions(files: _Files, splits: FileSplits) -> NDArray[np.bool_]:
     """Keep one of identical functions: training gives way to validation, validation to test."""
     code = splits[files.file_of_function]
     order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
-    hashes = files.function_hashes[order]
-    is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = hashes[1:] != hashes[:-1]
+    _, first = np.unique(files.function_hashes[order], return_index=True)
     keeps: NDArray[np.bool_] = files.is_example[files.file_of_function]
-    keeps[order[is_first]] = True
+    keeps[order[first]] = True
     return keeps
 
 

@@ -97,8 +97,6 @@ def _parse(document: Document, language: Language, config: PrepareConfig) -> Tra
 
 
 class _ShardBuilder:
-    """Collects the trees of a shard."""
-
     def __init__(self, language: Language) -> None:
         self.language = language
         # Strings are numbered in order of appearance.
@@ -120,8 +118,7 @@ class _ShardBuilder:
         for name, kind in NODE_COLUMNS.items():
             self.columns[name].append(np.array(columns[name], dtype=kind.to_pandas_dtype()))
         self.documents.append(replace(document, content=b""))  # the content is large and no longer needed
-        is_example = document.bug is not None
-        self.functions.append([Slice(0, len(tree))] if is_example else functions(tree, self.language))
+        self.functions.append(functions(tree, self.language) if document.bug is None else [Slice(0, len(tree))])
 
     def write(self, shard: Shard) -> None:
         """Write trees, values and the hashes that find duplicates."""
@@ -205,8 +202,7 @@ def encode_shard(
     """Write the kept files of a shard, one table for each split, with the rank ids and type ids of the corpus."""
     nodes, names = read_table(shard.nodes), read_table(shard.names)
     rank_of_name, owner_of_name = look_up(ranks, names.column("hash").to_numpy())
-    type_ids = {name: number for number, name in enumerate(types)}
-    type_of = np.array([type_ids[name] for name in json.loads(names.schema.metadata[b"types"])], dtype=np.int16)
+    type_of = np.array([types.index(name) for name in json.loads(names.schema.metadata[b"types"])], dtype=np.int16)
     values = _flat(nodes, "values")
     # The appended entry serves nodes without a value, whose id is below zero.
     rank_ids = np.where(values >= 0, np.append(rank_of_name, EMPTY_RANK)[values], EMPTY_RANK)

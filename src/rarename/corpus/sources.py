@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rarename.corpus.archives import TarSource, ZipSource
 from rarename.corpus.document import Chunk, Origin, Skip, Source, SourceOptions, read_list, sha256
-from rarename.corpus.folder import FolderSource, default_project_depth
+from rarename.corpus.folder import PROJECT_FILES, FolderSource
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
 from rarename.corpus.record_files import TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
@@ -28,17 +28,14 @@ def resolve(
 ) -> tuple[list[Source], list[Skip]]:
     """The sources that the user named, and what is not available. Packages are downloaded to `work / "downloads"`.
 
-    A spec that means nothing is an error. A package that is not available is a skip, because one of a hundred must not
-    stop the others. It is an error if no source is available.
+    A package that is not available is a skip, because one of a hundred must not stop the others.
     """
     if not specs:
         raise UsageError("no sources; name a folder, an archive, a package or a record file")
     names = dict.fromkeys(name for spec in specs for name in _expand(spec))
     packages = {name: parse_package(name) for name in names if is_package(name)}
-    found: dict[str, Source | Skip] = {
-        name: _open_local(name, language, options) for name in names if name not in packages
-    }
-    found |= _open_packages(packages, work / "downloads", language, options, progress)
+    local = {name: _open_local(name, language, options) for name in names if name not in packages}
+    found = local | _open_packages(packages, work / "downloads", language, options, progress)
     sources = [source for name in names if isinstance(source := found[name], Source)]
     skips = [skip for name in names if isinstance(skip := found[name], Skip)]
     if not sources:
@@ -101,7 +98,8 @@ def _open_local(spec: str, language: Language, options: SourceOptions) -> Source
     if not is_folder:
         expected = f"expected a path, pypi:NAME, npm:NAME, {STDLIB} or @LIST"
         raise SourceError(f"{spec!r} is neither a folder, a file nor a package; {expected}")
-    depth = default_project_depth(path) if options.project_depth is None else options.project_depth
+    is_project = any((path / name).exists() for name in PROJECT_FILES)
+    depth = int(not is_project) if options.project_depth is None else options.project_depth
     origin = Origin(spec, "folder", _name_of(path))
     return FolderSource(0, origin, path.resolve(), origin.name, language.suffixes, options, depth)
 

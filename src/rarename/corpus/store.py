@@ -148,16 +148,15 @@ class Corpus:
 
     def counts(self, *groups: str) -> NDArray[np.int64]:
         """How often each value, by rank, occurs in training in these `ROLE_GROUPS`, by default all."""
-        counts = np.zeros(self.num_values, dtype=np.int64)
-        for group in groups or ROLE_GROUPS:
-            counts += self._values.column(group).to_numpy()
+        columns = [self._values.column(group).to_numpy() for group in groups or ROLE_GROUPS]
+        counts: NDArray[np.int64] = np.sum(columns, axis=0)
         return counts
 
     def ranking(self, *groups: str) -> NDArray[np.int64]:
         """For each rank id, the rank of its value if only these groups of roles are counted.
 
-        A task that masks strings uses `ranking("names", "others", "numbers")`. A vocabulary of size N then has the
-        values of ranks below N, and none of them is a string. Values that do not occur come last.
+        A vocabulary of size N has the values of ranks below N. With `ranking("names", "others", "numbers")` none of
+        them is a string. Values that do not occur come last.
         """
         counts = self.counts(*groups)
         counts[self._first_placeholder :] = -1

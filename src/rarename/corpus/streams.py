@@ -16,7 +16,6 @@ Stream = io.BufferedReader | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 # By the first bytes of a file.
 _OPENERS: dict[bytes, Callable[[io.BufferedReader], Stream]]
 _OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-_MAX_READ = 1 << 20
 
 
 class BudgetExceeded(Exception):
@@ -44,7 +43,7 @@ class MeteredStream(io.RawIOBase):
                 raise BudgetExceeded(f"over {self._budget} bytes, uncompressed")
             raise BudgetExceeded("a header larger than any honest one")
         # `read` would collect all bytes, and lose those before a damaged part
-        content = self._stream.read1(min(size if size >= 0 else left, left, _MAX_READ))
+        content = self._stream.read1(min(size if size >= 0 else left, left, 1 << 20))
         self._left -= len(content)
         self._allowed -= len(content)
         return content

@@ -102,7 +102,7 @@ def _merge(counts: Sequence[Path], num_ranges: int) -> Iterator[NDArray[Any]]:
         first, last = 2**64 * number // num_ranges, 2**64 * (number + 1) // num_ranges - 1
         rows = np.concatenate([_rows(path, owner, first, last) for owner, path in enumerate(counts)])
         rows = rows[np.argsort(rows["hash"], kind="stable")]  # the first shard of equal hashes is the owner
-        starts = np.nonzero(np.concatenate([[True], rows["hash"][1:] != rows["hash"][:-1]])[: len(rows)])[0]
+        _, starts = np.unique(rows["hash"], return_index=True)
         merged = rows[starts]
         for group in ROLE_GROUPS:
             merged[group] = np.add.reduceat(rows[group], starts) if len(starts) else 0
@@ -123,7 +123,6 @@ def _rows(path: Path, owner: int, first: int, last: int) -> NDArray[Any]:
 
 
 def _ranks_between(ranked: Path, start: int, stop: int) -> pa.Table:
-    """The values of a range of ranks that a shard owns; copied for the same reason."""
     table = read_table(ranked)
     first, last = np.searchsorted(table.column("rank").to_numpy(), [start, stop]).tolist()
-    return table.take(pa.array(np.arange(first, last)))
+    return table.take(pa.array(np.arange(first, last)))  # a copy, as above

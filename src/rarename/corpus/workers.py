@@ -63,8 +63,7 @@ class Workers:
                     future.result()
                     self._progress.advance(pending.pop(future).num_steps)
         except BrokenExecutor:
-            died = "a worker process died; is there enough memory?"
-            raise WorkerDied(f"{died} Run the same command to resume") from None
+            raise WorkerDied("a worker process died; is there enough memory? Run the same command to resume") from None
         finally:
             for future in pending:
                 future.cancel()
