@@ -426,11 +426,6 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
         assert file.bug.repair_targets == (4,)
 
 
-def test_an_unknown_language_names_the_choices(tmp_path):
-    with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
-        prepare(tmp_path / "corpus", ["stdlib"], PrepareConfig("cobol"))
-
-
 def test_sources_without_code_leave_a_clear_word(tmp_path):
     with pytest.raises(CorpusError, match=r"no file is left for a corpus \(1 × syntax error\)"):
         build(tmp_path, {"a/broken.py": "def f(:\n"})
@@ -487,15 +482,14 @@ def test_unfinished_work_belongs_to_its_request_and_its_files(tmp_path):
     write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
     with pytest.raises(RarenameError, match="a worker process died"):
         prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
-    changed = r"the request or the files have changed since .* was begun; remove the folder to start again"
-    with pytest.raises(CorpusError, match=changed):
-        prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", seed=1))
-    write_projects(tmp_path / "src", {"b/m.py": "y = 1\n"})
-    with pytest.raises(CorpusError, match=changed):
-        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    for files, seed in (({}, 1), ({"b/m.py": "y = 1\n"}, 0)):
+        with pytest.raises(CorpusError, match=r"the request or the files have changed since .* was begun; remove the"):
+            build(tmp_path, files, seed=seed)
 
 
 def test_wrong_settings_are_refused(tmp_path):
+    with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
+        PrepareConfig("cobol")
     with pytest.raises(UsageError, match="max_nodes is 0; expected 1 or more"):
         PrepareConfig("python", max_nodes=0)
     with pytest.raises(UsageError, match="split_by is 'author'; expected one of repository, owner"):

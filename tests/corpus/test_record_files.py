@@ -131,11 +131,8 @@ def test_trees_of_another_language_are_an_error(tmp_path):
 
 
 def test_the_folder_in_which_a_list_of_duplicates_was_made_does_not_matter(tmp_path):
-    names = [
-        ["/scratch/py150/a/b/m.py", "/scratch/py150/c/d/m.py"],
-        ["/scratch/py150/e/f.py", "/scratch/py150/g/h.py"],
-    ]
-    (tmp_path / "d").write_text(json.dumps(names))
+    clusters = [["a/b/m.py", "c/d/m.py"], ["e/f.py", "g/h.py"]]
+    (tmp_path / "d").write_text(json.dumps([[f"/scratch/py150/{name}" for name in names] for names in clusters]))
     assert read_duplicates(tmp_path / "d") == {"c/d/m.py", "g/h.py"}
 
 
@@ -146,16 +143,15 @@ def test_manifest_may_be_json_lines_and_duplicates_unprefixed(tmp_path):
     assert read_duplicates(tmp_path / "d") == {"a/data/c.js"}
 
 
+CLUSTERS = "expected a JSON list of clusters, each a list of paths"
+
+
 @pytest.mark.parametrize(
     ("reader", "text", "message"),
     [
-        (read_duplicates, "{}", "expected a JSON list of clusters, each a list of paths"),
-        (read_duplicates, "[1]", "expected a JSON list of clusters, each a list of paths, met '1'"),
-        (
-            read_duplicates,
-            "[",
-            "expected a JSON list of clusters, each a list of paths, but it is not JSON: ",
-        ),
+        (read_duplicates, "{}", CLUSTERS),
+        (read_duplicates, "[1]", f"{CLUSTERS}, met '1'"),
+        (read_duplicates, "[", f"{CLUSTERS}, but it is not JSON: "),
         (read_allow_list, '[{"path": 1}]', "expected objects with a filepath, met \"{'path': 1}\""),
         (read_allow_list, '{"filepath"\n', "expected one JSON object per line, but it is not JSON: "),
     ],
@@ -206,8 +202,7 @@ def test_gzip_bomb_stops_at_its_budget(tmp_path):
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress((tree_line("a") + "\n").encode() + b" " * 2_000_000))
     _, skips = read_all([path], SourceOptions(max_archive_bytes=1_000_000))
-    assert skips[0].reason == "cannot be read"
-    assert skips[0].detail == "over 1000000 bytes, uncompressed"
+    assert (skips[0].reason, skips[0].detail) == ("cannot be read", "over 1000000 bytes, uncompressed")
 
 
 def test_great_example_keeps_its_positions_and_bug(tmp_path):
@@ -248,11 +243,10 @@ def test_malformed_example_is_left_out_with_the_reason(tmp_path, changes, detail
 def test_records_need_their_language(tmp_path, trees):
     path = tmp_path / "x.jsonl"
     path.write_text(example_line())
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(
+        SourceError, match="holds GREAT examples, which are token sequences; use --language tokens, not"
+    ):
         read_all([path])
-    assert str(caught.value) == (
-        f"{path} holds GREAT examples, which are token sequences; use --language tokens, not python"
-    )
     with pytest.raises(SourceError, match="holds trees of Module; use --language python, not tokens"):
         read_all([trees], language=TOKENS)
 
