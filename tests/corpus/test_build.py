@@ -24,7 +24,6 @@ from rarename.corpus.near_duplicates import stable_hash
 from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, RarenameError, SourceError, UnknownName, UsageError
-from rarename.io import locked
 from rarename.syntax import PYTHON, parse
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 
@@ -42,6 +41,16 @@ def write_projects(folder: Path, files: dict[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder
+
+
+def build(tmp_path: Path, files: dict[str, str], splits: str = "", **settings: object) -> Corpus:
+    """A corpus of small files, with a list of splits."""
+    write_projects(tmp_path / "src", files)
+    if splits:
+        (tmp_path / "splits.txt").write_text(splits)
+        settings["splits"] = tmp_path / "splits.txt"
+    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", **settings))
+    return Corpus(tmp_path / "corpus")
 
 
 def stored_functions(corpus: Corpus, split: str) -> list[str]:
@@ -78,8 +87,7 @@ def test_ranks_follow_the_frequency_in_training_alone(corpus):
     )
     stored = {corpus.value(rank): int(count) for rank, count in enumerate(corpus.counts()) if count}
     assert stored == counted
-    counts = corpus.counts()
-    assert (np.diff(counts) <= 0).all()
+    assert (np.diff(corpus.counts()) <= 0).all()
 
 
 def test_names_are_ranked_by_their_occurrences_as_names(corpus):
@@ -107,12 +115,9 @@ def test_every_project_is_in_one_split(corpus, projects):
 
 
 def test_the_seed_draws_the_splits(tmp_path):
-    write_projects(tmp_path / "src", {f"p{n}/m.py": f"def f{n}(a):\n    return a.x{n} + {n}\n" for n in range(20)})
-    drawn = set()
-    for seed in range(3):
-        prepare(tmp_path / str(seed), [str(tmp_path / "src")], PrepareConfig("python", seed=seed))
-        drawn.add(frozenset(file.project for file in Corpus(tmp_path / str(seed)).split("test")))
-    assert len(drawn) == 3
+    files = {f"p{n}/m.py": f"def f{n}(a):\n    return a.x{n} + {n}\n" for n in range(20)}
+    corpora = [build(tmp_path / str(seed), files, seed=seed) for seed in range(3)]
+    assert len({frozenset(file.project for file in corpus.split("test")) for corpus in corpora}) == 3
 
 
 class StubExecutor(Executor):
@@ -302,26 +307,17 @@ def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
         "c/other.py": "import os\nfor path in os.listdir('.'):\n    print(path)\n",
         "d/more.py": "class K:\n    def m(self, p, q):\n        return p ** q\n",
     }
-    write_projects(tmp_path / "src", files)
-    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
-    assert manifest["skipped"]["near-duplicate"] == {
-        "count": 1,
-        "examples": ["src/b/two.py: of src/a/one.py"],
-    }
-    settings = PrepareConfig("python", keep_near_duplicates=True)
-    manifest = prepare(tmp_path / "all", [str(tmp_path / "src")], settings)
-    assert manifest["skipped"] == {}
+    duplicates = build(tmp_path, files).manifest["skipped"]["near-duplicate"]
+    assert duplicates == {"count": 1, "examples": ["src/b/two.py: of src/a/one.py"]}
+    assert build(tmp_path / "all", files, keep_near_duplicates=True).manifest["skipped"] == {}
 
 
 def test_projects_are_drawn_without_their_near_duplicates(tmp_path):
     files = {f"p{n}/m.py": f"def alpha(first, second, third):\n{BODY}    return total_1\n" for n in range(5)}
     files |= {"a/m.py": f"def alpha(first, second, third):\n{BODY}", "c/m.py": "import os\nprint(os.name)\n"}
-    write_projects(tmp_path / "src", files)
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
-    corpus = Corpus(tmp_path / "corpus")
-    assert [[file.project for file in corpus.split(name)] for name in ("train", "validation", "test")] == [
-        ["a"], [], ["c"]
-    ]  # fmt: skip
+    corpus = build(tmp_path, files)
+    splits = [[file.project for file in corpus.split(name)] for name in ("train", "validation", "test")]
+    assert splits == [["a"], [], ["c"]]
 
 
 def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
@@ -331,11 +327,7 @@ def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
         "b/m.py": "import b\n" + shared + "def only_b(y):\n    return {y: 2}\n",
         "c/m.py": "def only_c(z):\n    while z:\n        z -= 3\n" + shared,
     }
-    write_projects(tmp_path / "src", files)
-    (tmp_path / "splits.txt").write_text("# drawn by hand\ntrain a\nvalidation b\ntest c\n")
-    settings = PrepareConfig("python", keep_near_duplicates=True, splits=tmp_path / "splits.txt")
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], settings)
-    corpus = Corpus(tmp_path / "corpus")
+    corpus = build(tmp_path, files, "# drawn by hand\ntrain a\nvalidation b\ntest c\n", keep_near_duplicates=True)
     assert stored_functions(corpus, "train") == ["only_a"]
     assert stored_functions(corpus, "validation") == ["only_b"]
     assert stored_functions(corpus, "test") == ["only_c", "shared"]
@@ -344,17 +336,13 @@ def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
 
 def test_the_first_of_identical_functions_of_a_split_is_kept_and_dropped_files_do_not_count(tmp_path):
     shared = "def shared(a, b, c):\n    return a + b * c\n"
-    write_projects(
-        tmp_path / "src",
-        {
-            "a/one.py": f"def alpha(first, second, third):\n{BODY}{shared}",
-            "b/copy.py": f"def alpha(first, second, third):\n{BODY}{shared}    # dropped as a near-duplicate\n",
-            "c/m.py": f"import c\ndef only_c(z):\n    while z:\n        z -= 3\n{shared}",
-        },
-    )
-    (tmp_path / "splits.txt").write_text("train a\ntest b\ntrain c\n")
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
-    assert stored_functions(Corpus(tmp_path / "corpus"), "train") == ["alpha", "shared", "only_c"]
+    files = {
+        "a/one.py": f"def alpha(first, second, third):\n{BODY}{shared}",
+        "b/copy.py": f"def alpha(first, second, third):\n{BODY}{shared}    # dropped as a near-duplicate\n",
+        "c/m.py": f"import c\ndef only_c(z):\n    while z:\n        z -= 3\n{shared}",
+    }
+    corpus = build(tmp_path, files, "train a\ntest b\ntrain c\n")
+    assert stored_functions(corpus, "train") == ["alpha", "shared", "only_c"]
 
 
 def test_every_skipped_file_is_counted_and_named(tmp_path):
@@ -367,60 +355,42 @@ def test_every_skipped_file_is_counted_and_named(tmp_path):
         "a/many.py": "\n".join(f"y{n} = {n}" for n in range(200)),
         "b/copy.py": "x = 1\n# the same\n",
     }
-    write_projects(tmp_path / "src", files)
-    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", max_nodes=500))
+    manifest = build(tmp_path, files, max_nodes=500).manifest
     skips = [json.loads(line) for line in (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()]
     counts = {reason: entry["count"] for reason, entry in manifest["skipped"].items()}
-    assert list(counts.items()) == [
-        ("no code", 5),
-        ("Python 2 only", 1),
-        ("minified", 1),
-        ("near-duplicate", 1),
-        ("over 500 nodes", 1),
-        ("syntax error", 1),
-    ]
+    once = ["Python 2 only", "minified", "near-duplicate", "over 500 nodes", "syntax error"]
+    assert list(counts.items()) == [("no code", 5), *((reason, 1) for reason in once)]
     assert counts == Counter(skip["reason"] for skip in skips)
     assert {skip["path"] for skip in skips} == {f"src/{name}" for name in files} - {"src/a/good.py"}
     assert manifest["skipped"]["no code"]["examples"] == [f"src/a/empty{n}.py" for n in range(3)]
     assert manifest["skipped"]["syntax error"]["examples"] == ["src/a/broken.py: line 1: invalid syntax"]
-    assert skips[-1] == {
-        "path": "src/b/copy.py", "project": "b", "reason": "near-duplicate", "detail": "of src/a/good.py"
-    }  # fmt: skip
+    copy = {"path": "src/b/copy.py", "project": "b", "reason": "near-duplicate", "detail": "of src/a/good.py"}
+    assert skips[-1] == copy
 
 
 def test_a_tree_of_exactly_the_limit_is_kept_and_so_are_minified_files_on_demand(tmp_path):
-    write_projects(tmp_path / "src", {"a.py": "x = 1\n", "b.py": "y = z(2)\n", "c.py": "w = [" + "1, " * 3000 + "]\n"})
-    num_nodes = [len(parse(text, "python")) for text in ("x = 1\n", "y = z(2)\n")]
-    config = PrepareConfig("python", max_nodes=num_nodes[0], keep_minified=True)
-    manifest = prepare(tmp_path / "corpus", [str(tmp_path / "src")], config)
-    assert manifest["skipped"] == {
-        f"over {num_nodes[0]} nodes": {
-            "count": 2,
-            "examples": [f"src/b.py: {num_nodes[1]} nodes", "src/c.py: 3,004 nodes"],
-        }
-    }
+    files = {"a.py": "x = 1\n", "b.py": "y = z(2)\n", "c.py": "w = [" + "1, " * 3000 + "]\n"}
+    limit, larger = (len(parse(text, "python")) for text in list(files.values())[:2])
+    skipped = build(tmp_path, files, max_nodes=limit, keep_minified=True).manifest["skipped"]
+    examples = [f"src/b.py: {larger} nodes", "src/c.py: 3,004 nodes"]
+    assert skipped == {f"over {limit} nodes": {"count": 2, "examples": examples}}
 
 
 def test_equally_frequent_values_are_ranked_by_their_hash(corpus):
     values = corpus.values()
     assert len(values) > 1000
-    assert values == sorted(
-        values, key=dict(zip(values, zip(-corpus.counts(), map(stable_hash, values), strict=True), strict=True)).get
-    )
+    keys = dict(zip(values, zip(-corpus.counts(), map(stable_hash, values), strict=True), strict=True))
+    assert values == sorted(values, key=keys.get)
     counts = read_table(corpus.path / "types.arrow")
     pairs = list(zip(counts["type"].to_pylist(), counts["count"].to_pylist(), strict=True))
     assert pairs == sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-    assert pairs[0] == (
-        "NameLoad",
-        sum(corpus.traversal(file).types.count("NameLoad") for file in corpus.split("train")),
-    )
+    num_loads = sum(corpus.traversal(file).types.count("NameLoad") for file in corpus.split("train"))
+    assert pairs[0] == ("NameLoad", num_loads)
 
 
 def test_coverage_counts_occurrences_of_names_in_the_vocabulary_of_training(tmp_path):
-    write_projects(tmp_path / "src", {"a/m.py": "b = a.c(a, 'c', 7, 7, 7, 7)\na = b\n", "t/m.py": "a = c = z = z\n"})
-    (tmp_path / "splits.txt").write_text("train a\ntest t\n")
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", splits=tmp_path / "splits.txt"))
-    train, validation, test = coverage(Corpus(tmp_path / "corpus"))
+    files = {"a/m.py": "b = a.c(a, 'c', 7, 7, 7, 7)\na = b\n", "t/m.py": "a = c = z = z\n"}
+    train, validation, test = coverage(build(tmp_path, files, "train a\ntest t\n"))
     assert (train.num_identifiers, train.fractions["1"], train.fractions["20"]) == (6, 3 / 6, 1.0)
     assert (test.num_identifiers, test.fractions["1"], test.fractions["all"]) == (4, 1 / 4, 2 / 4)
     assert (validation.num_identifiers, validation.fractions["all"]) == (0, 0.0)
@@ -456,15 +426,9 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
         assert file.bug.repair_targets == (4,)
 
 
-def test_an_unknown_language_names_the_choices(tmp_path):
-    with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
-        prepare(tmp_path / "corpus", ["stdlib"], PrepareConfig("cobol"))
-
-
 def test_sources_without_code_leave_a_clear_word(tmp_path):
-    write_projects(tmp_path / "src", {"a/broken.py": "def f(:\n"})
     with pytest.raises(CorpusError, match=r"no file is left for a corpus \(1 × syntax error\)"):
-        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+        build(tmp_path, {"a/broken.py": "def f(:\n"})
 
 
 def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
@@ -502,9 +466,7 @@ def test_a_request_that_failed_at_once_can_be_corrected(tmp_path, projects):
 def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
     """However frequent they are; and training, which reads ranks, sees what use, which reads names, sees."""
     text = "def f{0}(VAR1, self):\n    VAR1 = VAR1 + VAR2 + VAR1\n    return self.x{0}, VAR1\n"
-    write_projects(tmp_path / "src", {f"p{n}/m.py": text.format(n) for n in range(4)})
-    prepare(tmp_path / "corpus", [str(tmp_path / "src")], PrepareConfig("python", keep_near_duplicates=True))
-    corpus = Corpus(tmp_path / "corpus")
+    corpus = build(tmp_path, {f"p{n}/m.py": text.format(n) for n in range(4)}, keep_near_duplicates=True)
     vocabulary = corpus.vocabulary(1)
     assert list(vocabulary) == ["self"]
     encoding = Encoding(vocabulary)
@@ -513,31 +475,21 @@ def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
         ranks = np.where(file.values >= 0, ranking[file.values], file.values)
         from_names = encoding.encode(corpus.traversal(file).values).values
         assert encoding.encode_ranks(ranks).tolist() == from_names.tolist()
-    train = coverage(corpus)[0]
-    assert train.fractions["1"] < 0.25
+    assert coverage(corpus)[0].fractions["1"] < 0.25
 
 
-def test_unfinished_work_of_another_request_is_not_mixed_in(tmp_path, projects):
-    work = tmp_path / "corpus" / ".work"
-    work.mkdir(parents=True)
-    (work / "request.json").write_text("{}")
-    (work / "00000.skips.json").write_text("[]")
-    with pytest.raises(CorpusError, match="is the unfinished corpus of another request; remove the folder"):
-        prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
-
-
-def test_files_that_change_before_the_work_is_resumed_are_an_error(tmp_path):
+def test_unfinished_work_belongs_to_its_request_and_its_files(tmp_path):
     write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
     with pytest.raises(RarenameError, match="a worker process died"):
         prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
-    write_projects(tmp_path / "src", {"b/m.py": "y = 1\n"})
-    with pytest.raises(
-        CorpusError, match=r"the files have changed since .* was begun; remove the folder to start again"
-    ):
-        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
+    for files, seed in (({}, 1), ({"b/m.py": "y = 1\n"}, 0)):
+        with pytest.raises(CorpusError, match=r"the request or the files have changed since .* was begun; remove the"):
+            build(tmp_path, files, seed=seed)
 
 
 def test_wrong_settings_are_refused(tmp_path):
+    with pytest.raises(UnknownName, match="no language 'cobol'; choose one of python, javascript, tokens"):
+        PrepareConfig("cobol")
     with pytest.raises(UsageError, match="max_nodes is 0; expected 1 or more"):
         PrepareConfig("python", max_nodes=0)
     with pytest.raises(UsageError, match="split_by is 'author'; expected one of repository, owner"):
@@ -545,13 +497,6 @@ def test_wrong_settings_are_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CorpusError, match="file is a file; choose another folder"):
         prepare(tmp_path / "file", ["stdlib"], SETTINGS)
-
-
-def test_two_processes_do_not_prepare_the_same_corpus(tmp_path, projects):
-    work = tmp_path / "corpus" / ".work"
-    work.mkdir(parents=True)
-    with locked(work / "lock", ""), pytest.raises(UsageError, match="another process is preparing"):
-        prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
 
 
 def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
@@ -565,10 +510,7 @@ def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
         ("{", "is damaged"),
         ("[]", "is damaged"),
         ('{"format": "rarename-corpus", "version": 2}', "is damaged: KeyError"),
-        (
-            '{"format": "rarename-corpus", "version": 99}',
-            "version 99; this rarename reads rarename-corpus version 2",
-        ),
+        ('{"format": "rarename-corpus", "version": 99}', "99; this rarename reads rarename-corpus version 2"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_says_so(tmp_path, text, message):

@@ -4,11 +4,13 @@ import gzip
 import json
 import pickle
 import random
+import re
 from pathlib import Path
 
 import pytest
 
-from rarename.corpus.document import ChunkLimits, Document, Skip, SourceOptions
+from rarename.corpus import document
+from rarename.corpus.document import Document, Skip, SourceOptions
 from rarename.corpus.record_files import read_allow_list, read_duplicates
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
@@ -32,11 +34,11 @@ def example_line(*, path="owner/repo/m.py", **changes):
     return json.dumps(example | changes)
 
 
-def read_all(specs, options=None, language=PYTHON_FILES, limits=None):
+def read_all(specs, options=None, language=PYTHON_FILES):
     specs, options = [str(spec) for spec in specs], options or SourceOptions()
     sources, _ = resolve(specs, language, Path(specs[0]).parent / "work", options, NullProgress())
     sources = pickle.loads(pickle.dumps(sources))
-    chunks, skips = plan(sources, limits or ChunkLimits(), NullProgress())
+    chunks, skips = plan(sources, NullProgress())
     found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     documents = [item for item in found if isinstance(item, Document)]
     return documents, skips + [item for item in found if isinstance(item, Skip)]
@@ -57,12 +59,13 @@ def names_of(documents):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("members", [1, 2, 4, 100])
-def test_lines_and_their_paths_stay_together_however_they_are_cut(trees, packed, members):
+def test_lines_and_their_paths_stay_together_however_they_are_cut(trees, packed, members, monkeypatch):
+    monkeypatch.setattr(document, "SHARD_FILES", members)
     if packed:
         zipped = trees.with_name("python_train.json.gz")
         zipped.write_bytes(gzip.compress(trees.read_bytes()))
         trees = zipped
-    documents, skips = read_all([trees], limits=ChunkLimits(members=members))
+    documents, skips = read_all([trees])
     assert [document.path[-4] for document in documents] == list("abcdef") == list(names_of(documents))
     assert documents[0].path == "ann/one/a.py"
     assert [document.project for document in documents[::2]] == ["ann/one", "ann/two", "bob/x"]
@@ -123,16 +126,13 @@ def test_a_list_that_ends_too_early_is_an_error(tmp_path):
 
 def test_trees_of_another_language_are_an_error(tmp_path):
     (tmp_path / "t.json").write_text(tree_line("a"))
-    with pytest.raises(SourceError, match="holds trees of Module; those of javascript begin with Program"):
+    with pytest.raises(SourceError, match="holds trees of Module; use --language python, not javascript"):
         read_all([tmp_path / "t.json"], language=JAVASCRIPT)
 
 
 def test_the_folder_in_which_a_list_of_duplicates_was_made_does_not_matter(tmp_path):
-    names = [
-        ["/scratch/py150/a/b/m.py", "/scratch/py150/c/d/m.py"],
-        ["/scratch/py150/e/f.py", "/scratch/py150/g/h.py"],
-    ]
-    (tmp_path / "d").write_text(json.dumps(names))
+    clusters = [["a/b/m.py", "c/d/m.py"], ["e/f.py", "g/h.py"]]
+    (tmp_path / "d").write_text(json.dumps([[f"/scratch/py150/{name}" for name in names] for names in clusters]))
     assert read_duplicates(tmp_path / "d") == {"c/d/m.py", "g/h.py"}
 
 
@@ -143,16 +143,15 @@ def test_manifest_may_be_json_lines_and_duplicates_unprefixed(tmp_path):
     assert read_duplicates(tmp_path / "d") == {"a/data/c.js"}
 
 
+CLUSTERS = "expected a JSON list of clusters, each a list of paths"
+
+
 @pytest.mark.parametrize(
     ("reader", "text", "message"),
     [
-        (read_duplicates, "{}", "expected a JSON list of clusters, each a list of paths"),
-        (read_duplicates, "[1]", "expected a JSON list of clusters, each a list of paths, met '1'"),
-        (
-            read_duplicates,
-            "[",
-            "expected a JSON list of clusters, each a list of paths, but it is not JSON: ",
-        ),
+        (read_duplicates, "{}", CLUSTERS),
+        (read_duplicates, "[1]", f"{CLUSTERS}, met '1'"),
+        (read_duplicates, "[", f"{CLUSTERS}, but it is not JSON: "),
         (read_allow_list, '[{"path": 1}]', "expected objects with a filepath, met \"{'path': 1}\""),
         (read_allow_list, '{"filepath"\n', "expected one JSON object per line, but it is not JSON: "),
     ],
@@ -163,7 +162,7 @@ def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, te
     with pytest.raises(SourceError) as caught:
         reader(path)
     assert str(caught.value).startswith(f"{path}: {message}")
-    with pytest.raises(SourceError, match="nowhere cannot be read: "):
+    with pytest.raises(SourceError, match="nowhere: the list cannot be read: "):
         reader(tmp_path / "nowhere")
 
 
@@ -178,13 +177,6 @@ def test_bad_and_blank_and_long_lines_are_reported_by_their_number(tmp_path):
         ("x.json:3", "malformed record"),
         ("x.json:4", "over 300 bytes"),
     ]
-
-
-def test_single_pretty_printed_tree_is_one_document(tmp_path):
-    path = tmp_path / "simple.json"
-    path.write_text(json.dumps(json.loads(tree_line("x")), indent=2))
-    documents, _ = read_all([path])
-    assert names_of(documents) == "x" and documents[0].path == "simple.json:1"
 
 
 def test_broken_gzip_gives_what_is_left(tmp_path, trees):
@@ -210,8 +202,7 @@ def test_gzip_bomb_stops_at_its_budget(tmp_path):
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress((tree_line("a") + "\n").encode() + b" " * 2_000_000))
     _, skips = read_all([path], SourceOptions(max_archive_bytes=1_000_000))
-    assert skips[0].reason == "cannot be read"
-    assert skips[0].detail == "over 1000000 bytes, uncompressed"
+    assert (skips[0].reason, skips[0].detail) == ("cannot be read", "over 1000000 bytes, uncompressed")
 
 
 def test_great_example_keeps_its_positions_and_bug(tmp_path):
@@ -252,17 +243,24 @@ def test_malformed_example_is_left_out_with_the_reason(tmp_path, changes, detail
 def test_records_need_their_language(tmp_path, trees):
     path = tmp_path / "x.jsonl"
     path.write_text(example_line())
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(
+        SourceError, match="holds GREAT examples, which are token sequences; use --language tokens, not"
+    ):
         read_all([path])
-    assert str(caught.value) == (
-        f"{path} holds GREAT examples, which are token sequences; use --language tokens, not python"
-    )
-    with pytest.raises(SourceError, match="holds syntax trees; use --language with their language, not tokens"):
+    with pytest.raises(SourceError, match="holds trees of Module; use --language python, not tokens"):
         read_all([trees], language=TOKENS)
 
 
-def test_other_json_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"name": "x"}', "holds neither published trees nor GREAT examples: an example needs source_tokens"),
+        ("[\n{}]", "not a file of python (one of .py, "),
+        ("[7]", "nor published records, one per line"),
+    ],
+)
+def test_other_json_is_refused(tmp_path, text, message):
     path = tmp_path / "package.json"
-    path.write_text('{"name": "x"}')
-    with pytest.raises(SourceError, match="holds neither published trees nor GREAT examples: an example needs"):
-        read_all([path], language=TOKENS)
+    path.write_text(text)
+    with pytest.raises(SourceError, match=re.escape(message)):
+        read_all([path])

@@ -10,12 +10,11 @@ import sys
 import tarfile
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from rarename.corpus import packages
-from rarename.corpus.document import ChunkLimits, Document, Origin, Skip, SourceOptions
+from rarename.corpus.document import Document, Origin, Skip, SourceOptions
 from rarename.corpus.sources import plan, resolve
 from rarename.errors import SourceError, UsageError
 from rarename.progress import NullProgress
@@ -30,7 +29,7 @@ def run(specs, work, options=None, language=PYTHON):
     specs = [str(spec) for spec in specs]
     sources, missing = resolve(specs, language, work, options or SourceOptions(), NullProgress())
     sources = pickle.loads(pickle.dumps(sources))
-    chunks, skips = plan(sources, ChunkLimits(members=2), NullProgress())
+    chunks, skips = plan(sources, NullProgress())
     found = [item for chunk in chunks for item in sources[chunk.source].read(chunk)]
     skips = missing + skips + [item for item in found if isinstance(item, Skip)]
     return [item for item in found if isinstance(item, Document)], skips, sources
@@ -48,15 +47,15 @@ def paths(documents):
     return [document.path for document in documents]
 
 
+def reasons(skips):
+    return [(skip.path, skip.reason, skip.detail) for skip in skips]
+
+
 def test_folder_of_projects_has_one_project_per_entry(tmp_path):
     write(tmp_path / "repos", "one/a.py", "one/sub/b.py", "two/c.py", "loose.py", "two/notes.md")
     documents, skips, sources = run([tmp_path / "repos"], tmp_path)
-    assert {document.path: document.project for document in documents} == {
-        "repos/loose.py": "loose",
-        "repos/one/a.py": "one",
-        "repos/one/sub/b.py": "one",
-        "repos/two/c.py": "two",
-    }
+    projects = {"loose.py": "loose", "one/a.py": "one", "one/sub/b.py": "one", "two/c.py": "two"}
+    assert {document.path.removeprefix("repos/"): document.project for document in documents} == projects
     assert documents[1].content == b"# one/a.py\n"
     assert skips == []
     assert sources[0].origin == Origin(str(tmp_path / "repos"), "folder", "repos")
@@ -80,7 +79,7 @@ def test_folders_that_hold_no_source_of_the_project_are_left_out(tmp_path):
     write(tmp_path / "p", "a.py", *hidden, "env/pyvenv.cfg", "data.zip")
     documents, skips, _ = run([tmp_path / "p"], tmp_path)
     assert paths(documents) == ["p/a.py"]
-    assert [(skip.path, skip.reason, skip.detail) for skip in skips] == [
+    assert reasons(skips) == [
         ("p/.git", "folder left out", "hidden"),
         ("p/.tox", "folder left out", "hidden"),
         ("p/__pycache__", "folder left out", "compiled code"),
@@ -100,7 +99,7 @@ def test_links_pipes_and_large_files_are_left_out(tmp_path):
     (folder / "big.py").write_bytes(b"x" * 2000)
     documents, skips, _ = run([folder], tmp_path, SourceOptions(max_file_bytes=1000))
     assert paths(documents) == ["p/a.py", "p/sub/b.py"]
-    assert [(skip.path, skip.reason, skip.detail) for skip in skips] == [
+    assert reasons(skips) == [
         ("p/big.py", "over 1000 bytes", "2000 bytes"),
         ("p/link.py", "link", "symbolic link"),
         ("p/loop", "link", "symbolic link"),
@@ -112,11 +111,10 @@ def test_links_pipes_and_large_files_are_left_out(tmp_path):
 def test_file_that_changes_after_the_listing_is_left_out(tmp_path):
     folder = write(tmp_path / "p", "a.py", "b.py", "c.py", "d.py")
     (source,), _ = resolve([str(folder)], PYTHON, tmp_path, SourceOptions(max_file_bytes=100), NullProgress())
-    (chunk,), _ = source.chunks(ChunkLimits())
-    (folder / "a.py").unlink()
-    (folder / "b.py").unlink()
+    (chunk,), _ = source.chunks()
+    for name in ("a.py", "b.py", "c.py"):
+        (folder / name).unlink()
     os.mkfifo(folder / "b.py")
-    (folder / "c.py").unlink()
     (folder / "c.py").symlink_to(folder / "d.py")
     (folder / "d.py").write_bytes(b"x" * 200)
     found = list(source.read(chunk))
@@ -128,22 +126,13 @@ def test_file_that_changes_after_the_listing_is_left_out(tmp_path):
     ]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
-def test_file_name_that_is_not_text_is_escaped(tmp_path):
-    folder = write(tmp_path / "p", "a.py")
-    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.py")).write_text("x")
-    assert paths(run([folder], tmp_path)[0]) == ["p/%FF.py", "p/a.py"]
-
-
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
 def test_unreadable_folder_is_left_out(tmp_path):
     folder = write(tmp_path / "p", "a.py", "closed/b.py")
     (folder / "closed").chmod(0)
     _, skips, _ = run([folder], tmp_path)
     (folder / "closed").chmod(stat.S_IRWXU)
-    assert [(skip.path, skip.reason, skip.detail) for skip in skips] == [
-        ("p/closed", "cannot be read", "Permission denied")
-    ]
+    assert reasons(skips) == [("p/closed", "cannot be read", "Permission denied")]
 
 
 def test_sources_of_the_same_name_have_different_paths(tmp_path):
@@ -156,9 +145,7 @@ def test_sources_of_the_same_name_have_different_paths(tmp_path):
 def test_single_file_is_a_source(tmp_path):
     write(tmp_path, "tool.py")
     documents, _, sources = run([tmp_path / "tool.py"], tmp_path)
-    assert [(document.path, document.project, document.content) for document in documents] == [
-        ("tool.py", "tool.py", b"# tool.py\n")
-    ]
+    assert documents == [Document("tool.py", "tool.py", b"# tool.py\n")]
     assert sources[0].origin.kind == "file"
 
 
@@ -231,15 +218,14 @@ def test_nothing_to_read_is_an_error_with_the_first_reason(tmp_path):
 
 def test_other_file_is_an_error(tmp_path):
     write(tmp_path, "notes.md")
-    with pytest.raises(
-        SourceError, match=r"notes.md: not a file of python \(one of .py, .zip, .whl, .*, nor published"
-    ):
+    message = r"notes.md: not a file of python \(one of .py, .zip, .whl, .*, nor published"
+    with pytest.raises(SourceError, match=message):
         run([tmp_path / "notes.md"], tmp_path)
 
 
 def test_standard_library_is_a_source_of_many_projects(tmp_path):
     sources, _ = resolve(["stdlib"], PYTHON, tmp_path, SourceOptions(), NullProgress())
-    chunks, _ = plan(sources, ChunkLimits(), NullProgress())
+    chunks, _ = plan(sources, NullProgress())
     members = [name for chunk in chunks for name in chunk.members]
     assert "json/decoder.py" in members and "argparse.py" in members
     assert not any("site-packages" in name or name.startswith("test/") for name in members)
@@ -257,12 +243,8 @@ def local_index(tmp_path, monkeypatch):
     index.mkdir()
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
-    for name, value in {
-        "CONFIG_FILE": os.devnull,
-        "NO_INDEX": "1",
-        "FIND_LINKS": str(index),
-        "NO_CACHE_DIR": "1",
-    }.items():
+    settings = {"CONFIG_FILE": os.devnull, "NO_INDEX": "1", "FIND_LINKS": str(index), "NO_CACHE_DIR": "1"}
+    for name, value in settings.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     return index
 
@@ -281,18 +263,14 @@ def test_packages_are_downloaded_once_and_a_missing_one_is_a_skip(tmp_path, loca
     make_wheel(local_index, "alpha", "2.0")
     specs = ["pypi:Alpha", "pypi:alpha==1.0", "pypi:gamma"]
     documents, skips, sources = run(specs, tmp_path / "work")
-    assert [(document.path, document.project) for document in documents] == [
-        ("alpha/alpha/__init__.py", "alpha"),
-        ("alpha~2/alpha/__init__.py", "alpha"),
-    ]
+    assert paths(documents) == ["alpha/alpha/__init__.py", "alpha~2/alpha/__init__.py"]
+    assert {document.project for document in documents} == {"alpha"}
     assert [source.origin.version for source in sources] == ["2.0", "1.0"]
-    assert [(skip.path, skip.project, skip.reason) for skip in skips] == [
-        ("pypi:gamma", "gamma", "package not available")
-    ]
-    assert skips[0].detail == (
+    detail = (
         "pip finds no wheel of 'gamma'; if it exists as a source distribution only, "
         "download that archive and name the file (pip would run its build script)"
     )
+    assert skips == [Skip("pypi:gamma", "gamma", "package not available", detail)]
     for wheel in local_index.iterdir():
         wheel.unlink()
     again, _, _ = run(specs[:2], tmp_path / "work")
@@ -317,20 +295,11 @@ def test_source_distribution_is_never_built(tmp_path, local_index):
     assert not (tmp_path / "was_run").exists()
 
 
-def test_interrupted_download_starts_anew(tmp_path, local_index):
-    make_wheel(local_index, "alpha")
-    leftover = tmp_path / "work/downloads/pypi/.download-abc"
-    leftover.mkdir(parents=True)
-    (leftover / "alpha-1.0-py3-none-any.whl").write_bytes(b"half")
-    assert paths(run(["pypi:alpha"], tmp_path / "work")[0]) == ["alpha/alpha/__init__.py"]
-
-
 def test_emptied_download_says_what_to_do(tmp_path):
     folder = tmp_path / "work/downloads/pypi/alpha@newest"
     folder.mkdir(parents=True)
-    with pytest.raises(
-        SourceError, match=r"expected one archive of alpha in .*, met none; remove that folder to download"
-    ):
+    message = r"expected one archive of alpha in .*, met none; remove that folder to download"
+    with pytest.raises(SourceError, match=message):
         run(["pypi:alpha"], tmp_path / "work")
 
 
@@ -344,12 +313,12 @@ def test_failing_pip_is_quoted(tmp_path, local_index, monkeypatch):
 def test_missing_tools_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceError) as caught:
-        run(["pypi:alpha", "npm:beta"], tmp_path / "work")
-    assert "pypi:alpha needs pip, which this Python does not have; install it (" in str(caught.value)
-    assert "npm:beta needs npm, which is not on the PATH; install Node.js or name a downloaded .tgz" in str(
-        caught.value
-    )
+    with pytest.raises(
+        SourceError, match=r"pypi:alpha needs pip, which this Python does not have; install it \(python"
+    ):
+        run(["pypi:alpha"], tmp_path / "work")
+    with pytest.raises(SourceError, match=r"npm:beta needs npm, which is not on the PATH; install Node.js or name a"):
+        run(["npm:beta"], tmp_path / "work")
 
 
 NPM = shutil.which("npm")
@@ -368,10 +337,8 @@ def test_npm_package_is_packed_without_scripts(tmp_path, monkeypatch):
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
     documents, _, sources = run(["npm:@scope/beta"], tmp_path / "work", language=JAVASCRIPT)
-    assert sorted((document.path, document.project) for document in documents) == [
-        ("@scope/beta/index.js", "@scope/beta"),
-        ("@scope/beta/lib/deep.js", "@scope/beta"),
-    ]
+    assert sorted(paths(documents)) == ["@scope/beta/index.js", "@scope/beta/lib/deep.js"]
+    assert {document.project for document in documents} == {"@scope/beta"}
     assert sources[0].origin.version == "3.1.0"
     assert not (tmp_path / "was_run").exists()
 

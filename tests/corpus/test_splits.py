@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rarename.corpus.splits import SplitName, assign_splits, read_splits
-from rarename.errors import UsageError
+from rarename.errors import SourceError, UsageError
 
 sizes = st.dictionaries(st.text(max_size=5), st.integers(1, 1000), min_size=1, max_size=40)
 
@@ -57,5 +57,5 @@ def test_a_list_of_splits(tmp_path):
     (tmp_path / "splits.txt").write_text("train a\nexam b\n")
     with pytest.raises(UsageError, match=r"splits.txt:2: expected one of train, validation, test, a blank and a proj"):
         read_splits(tmp_path / "splits.txt")
-    with pytest.raises(UsageError, match="the list of splits cannot be read"):
+    with pytest.raises(SourceError, match="the list cannot be read"):
         read_splits(tmp_path / "nowhere")

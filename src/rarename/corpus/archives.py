@@ -1,8 +1,7 @@
 """Zip and tar archives, wheels and npm packages: read in memory, never extracted, never trusted.
 
-Nothing is written to disk, so no member name can do harm. Declared sizes may be wrong, and an archive may be a
-compression bomb. So sizes are checked before reading and enforced while reading, and each archive has one budget of
-uncompressed bytes. Members use it up in the order of the listing, so that every process stops at the same member.
+Declared sizes may be wrong, and an archive may be a compression bomb. So sizes are checked before reading and enforced
+while reading, and each archive has one budget of uncompressed bytes, used up in the order of the listing.
 """
 
 import re
@@ -16,58 +15,33 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from tarfile import EOFHeaderError  # type: ignore[attr-defined]
+from typing import IO, Any, NamedTuple, Self, cast
 
-from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut, cut_stream
+from rarename.corpus.document import Chunk, Document, Skip, Source, cut
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
 from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
-from rarename.errors import SourceError
 
-BROKEN = "archive is broken"
-COMPRESSION = "unusual compression"
-ENCRYPTED = "encrypted"
-OVER_BUDGET = "archive over its limits"
-UNSAFE_NAME = "unsafe name"
+BROKEN, OVER_BUDGET = "archive is broken", "archive over its limits"
 
-MAX_NAME_LENGTH = 1_000
-_ANY_RATIO_BYTES = 1_000_000
-"""Members up to this size may have any compression ratio: they cannot do harm."""
-_MIN_BUDGET = 64_000_000
-_HEADER_BYTES = 2_000_000
-"""The limit of bytes between two members of a tar, such as long names: tarfile keeps them in memory."""
-_DIRECTORY_ENTRY_BYTES = 200
-"""The limit of bytes per member in the directory of a zip: 46, the name and a few extra fields."""
+_ANY_RATIO_BYTES = 1_000_000  # members up to this size may have any compression ratio: they cannot do harm
+_DIRECTORY_ENTRY_BYTES = 200  # per member in the directory of a zip: 46, the name and a few extra fields
+_HEADER_BYTES = 2_000_000  # between two members of a tar, such as long names: tarfile keeps them in memory
+_MAX_NAME_LENGTH = 1_000
 
+# What the standard library raises, besides its own errors, for a malicious archive.
 _HOSTILE = (ArithmeticError, LookupError, RecursionError, ValueError, NotImplementedError, struct.error)
-"""What the standard library raises, besides its own errors, for a malicious archive."""
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, *STREAM_ERRORS, *_HOSTILE)
 
 
-def name_fault(name: str) -> str:
-    """What is unsafe about the name of an archive member; empty if nothing is.
-
-    >>> name_fault("a/../../etc/x.py"), name_fault("C:/x.py"), name_fault("a/b.py")
-    ('leads out of the archive', 'absolute', '')
-    """
-    parts = name.replace("\\", "/").split("/")
-    if not any(parts):
-        return "empty"
-    if len(name) > MAX_NAME_LENGTH:
-        return f"longer than {MAX_NAME_LENGTH} characters"
-    if any(char < " " or char == "\x7f" for char in name):
-        return "has control characters"
-    if not parts[0] or re.match(r"[A-Za-z]:", name):
-        return "absolute"
-    return "leads out of the archive" if ".." in parts else ""
+_Opener = Callable[[], IO[bytes]]
 
 
 class _Member(NamedTuple):
-    name: str
-    """As the archive has it."""
-    path: str
-    """Below the source's prefix."""
+    name: str  # as the archive has it
+    path: str  # below the source's prefix
     size: int
-    open: Callable[[], IO[bytes] | None]
+    open: _Opener
 
 
 @dataclass(frozen=True)
@@ -78,13 +52,11 @@ class ArchiveSource(Source):
     def _scan(self) -> Iterator[_Member | Skip]:
         """Every selected member and every skip, always in the same order."""
 
-    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+    def chunks(self) -> tuple[list[Chunk], list[Skip]]:
         found = list(self._scan())
         sizes = [member.size for member in found if isinstance(member, _Member)]
-        return self._cut(sizes, limits), [skip for skip in found if isinstance(skip, Skip)]
-
-    def _cut(self, sizes: list[int], limits: ChunkLimits) -> list[Chunk]:
-        return cut(self.index, sizes, limits)
+        is_stream = isinstance(self, TarSource)
+        return cut(self.index, sizes, is_stream), [skip for skip in found if isinstance(skip, Skip)]
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         members = (found for found in self._scan() if isinstance(found, _Member))
@@ -92,15 +64,12 @@ class ArchiveSource(Source):
 
     def _read_member(self, member: _Member) -> Document | Skip:
         try:
-            file = member.open()
-            if file is None:
-                return self._skip(member.name, Reason.UNREADABLE, "the archive has no content for it")
-            with file:
+            with member.open() as file:
                 content = file.read(member.size + 1)
         except (BudgetExceeded, *_BROKEN) as error:
             return self._skip(member.name, Reason.UNREADABLE, str(error))
         except RuntimeError:  # zipfile: a password is missing
-            return self._skip(member.name, ENCRYPTED)
+            return self._skip(member.name, "encrypted")
         if len(content) != member.size:
             return self._skip(member.name, Reason.UNREADABLE, f"{len(content)} bytes, {member.size} declared")
         return Document(f"{self.prefix}/{member.path}", self._project(member.path), content)
@@ -123,26 +92,22 @@ class ArchiveSource(Source):
             return self.origin.name if self.origin.kind in ("pypi", "npm") else self.prefix
         return "/".join(path.split("/")[: self.options.project_depth])
 
-    def _select(
-        self, name: str, size: int, seen: set[str], open_: Callable[[], IO[bytes] | None]
-    ) -> _Member | Skip | None:
+    def _is_wanted(self, name: str) -> bool:
+        return name.lower().endswith(self.suffixes)
+
+    def _select(self, name: str, size: int, seen: set[str], opener: _Opener) -> _Member | Skip | None:
         """Select or skip a regular file, by its name and declared size; None if it is not of the language."""
-        if not self.is_wanted(name):
+        if not self._is_wanted(name):
             return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
-        if fault := name_fault(name):
-            return self._skip(name, UNSAFE_NAME, fault)
+        if fault := _name_fault(name):
+            return self._skip(name, "unsafe name", fault)
         if size > self.options.max_file_bytes:
             return self._skip(name, over_limit(self.options.max_file_bytes), f"{size} bytes")
         path = self._path_within(name)
         if path in seen:
             return self._skip(name, Reason.DUPLICATE_NAME, "the first one is kept")
         seen.add(path)
-        return _Member(name, path, size, open_)
-
-    def _budget(self) -> int:
-        """How many uncompressed bytes the archive may have."""
-        ratio_limit = max(_MIN_BUDGET, self.options.max_ratio * self.path.stat().st_size)
-        return min(self.options.max_archive_bytes, ratio_limit)
+        return _Member(name, path, size, opener)
 
 
 @dataclass(frozen=True)
@@ -150,39 +115,36 @@ class ZipSource(ArchiveSource):
     """A zip archive or wheel, sorted by path. Its directory is at the end."""
 
     def _scan(self) -> Iterator[_Member | Skip]:
-        members: list[_Member] = []
-        seen: set[str] = set()
-        budget = left = self._budget()
         max_members = self.options.max_members
         try:
-            with self._open() as archive:
-                infos = archive.infolist()
-                if len(infos) > max_members:
-                    yield self.skip_rest(OVER_BUDGET, f"{len(infos) - max_members} members beyond {max_members}")
-                for info in infos[:max_members]:
-                    found = self._select_info(archive, info, seen)
-                    if isinstance(found, Skip):
-                        yield found
-                    elif found is not None:
-                        # Members may share their compressed bytes, so the size of the archive is no limit.
-                        left -= found.size
-                        if left < 0:
-                            yield self.skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed")
-                            break
-                        members.append(found)
-                yield from sorted(members, key=lambda member: member.path)
-        except SourceError as error:
-            yield self.skip_rest(BROKEN, str(error))
-
-    def _open(self) -> zipfile.ZipFile:
-        try:
-            num_bytes, max_members = _directory_bytes(self.path), self.options.max_members
+            num_bytes = _directory_bytes(self.path)
             if num_bytes > max_members * _DIRECTORY_ENTRY_BYTES:
-                directory = f"{self.path.name} has a directory of {num_bytes} bytes"
-                raise SourceError(f"{directory}, too large for {max_members} members")
-            return zipfile.ZipFile(self.path)
+                size = f"a directory of {num_bytes} bytes, too large for {max_members} members"
+                yield self.skip_rest(BROKEN, f"{self.path.name} has {size}")
+                return
+            archive = zipfile.ZipFile(self.path)
         except _BROKEN as error:
-            raise SourceError(f"{self.path.name} cannot be opened: {error}") from None
+            yield self.skip_rest(BROKEN, f"{self.path.name} cannot be opened: {error}")
+            return
+        members: list[_Member] = []
+        seen: set[str] = set()
+        budget = left = self.budget()
+        with archive:
+            infos = archive.infolist()
+            if len(infos) > max_members:
+                yield self.skip_rest(OVER_BUDGET, f"{len(infos) - max_members} members beyond {max_members}")
+            for info in infos[:max_members]:
+                found = self._select_info(archive, info, seen)
+                if isinstance(found, Skip):
+                    yield found
+                elif found is not None:
+                    # Members may share their compressed bytes, so the size of the archive is no limit.
+                    left -= found.size
+                    if left < 0:
+                        yield self.skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed")
+                        break
+                    members.append(found)
+            yield from sorted(members, key=lambda member: member.path)
 
     def _select_info(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, seen: set[str]) -> _Member | Skip | None:
         # `orig_filename`, because zipfile cuts `filename` at a NUL
@@ -193,33 +155,43 @@ class ZipSource(ArchiveSource):
             return self._skip(name, Reason.LINK, "symbolic link")
         if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
             return self._skip(name, Reason.SPECIAL_FILE)
-        if self.is_wanted(name):
+        if self._is_wanted(name):
             if info.flag_bits & 0x1:
-                return self._skip(name, ENCRYPTED)
+                return self._skip(name, "encrypted")
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 # The other methods cannot be unpacked in small steps: one step could fill the memory.
-                return self._skip(name, COMPRESSION, f"method {info.compress_type}; expected stored or deflated")
+                return self._skip(
+                    name, "unusual compression", f"method {info.compress_type}; expected stored or deflated"
+                )
             if info.file_size > max(_ANY_RATIO_BYTES, self.options.max_ratio * info.compress_size):
-                return self._skip(name, COMPRESSION, f"{info.compress_size} bytes hold {info.file_size}")
+                return self._skip(name, "unusual compression", f"{info.compress_size} bytes hold {info.file_size}")
         # zipfile returns at most the declared size, then compares the checksum
         return self._select(name, info.file_size, seen, partial(archive.open, info))
+
+
+class _TarHeader(tarfile.TarInfo):
+    """Notes that the end mark was read: tarfile also stops, without an error, at a damaged header."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: Any) -> Self:
+        try:
+            return super().fromtarfile(tarfile)
+        except EOFHeaderError:
+            tarfile.is_complete = True
+            raise
 
 
 @dataclass(frozen=True)
 class TarSource(ArchiveSource):
     """A tar archive, compressed or not. It has no directory: listing it and reading a chunk each scan the archive."""
 
-    def _cut(self, sizes: list[int], limits: ChunkLimits) -> list[Chunk]:
-        return cut_stream(self.index, sizes, limits)
-
     def _scan(self) -> Iterator[_Member | Skip]:
         seen: set[str] = set()
         try:
             with open_stream(self.path) as stream:
-                metered = MeteredStream(stream, self._budget())
+                metered = MeteredStream(stream, self.budget())
                 metered.allow(_HEADER_BYTES)
-                headers = _Headers()
-                with tarfile.open(fileobj=metered, mode="r|", tarinfo=headers.type) as archive:
+                with tarfile.open(fileobj=metered, mode="r|", tarinfo=_TarHeader) as archive:
                     for number, info in enumerate(iter(archive.next, None), start=1):
                         if number > self.options.max_members:
                             raise BudgetExceeded(f"members beyond {self.options.max_members}")
@@ -227,10 +199,9 @@ class TarSource(ArchiveSource):
                             raise tarfile.ReadError("negative size" if info.size < 0 else "sparse file")
                         archive.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
                         metered.allow(info.size + _HEADER_BYTES)
-                        found = self._select_info(archive, info, seen)
-                        if found is not None:
+                        if found := self._select_info(archive, info, seen):
                             yield found
-                    if not headers.at_end:
+                    if not getattr(archive, "is_complete", False):
                         raise tarfile.ReadError("it ends without an end mark")
         except BudgetExceeded as error:
             yield self.skip_rest(OVER_BUDGET, str(error))
@@ -244,30 +215,25 @@ class TarSource(ArchiveSource):
             return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
         if not info.isreg():
             return self._skip(info.name, Reason.SPECIAL_FILE)
-        return self._select(info.name, info.size, seen, partial(archive.extractfile, info))
+        opener = cast(_Opener, partial(archive.extractfile, info))  # it returns None only for what is no regular file
+        return self._select(info.name, info.size, seen, opener)
 
 
-class _Headers:
-    """Records whether the end mark was read: tarfile also stops, without an error, at a damaged header."""
-
-    def __init__(self) -> None:
-        self.at_end = False
-        headers = self
-
-        class Header(tarfile.TarInfo):
-            @classmethod
-            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-                headers.at_end = bool(buf) and not any(buf)  # a block of zeros is the end mark
-                return super().frombuf(buf, encoding, errors)
-
-        self.type = Header
+def _name_fault(name: str) -> str:
+    """What is unsafe about the name of a member; empty if nothing is."""
+    parts = name.replace("\\", "/").split("/")
+    faults = {
+        "empty": not any(parts),
+        f"longer than {_MAX_NAME_LENGTH} characters": len(name) > _MAX_NAME_LENGTH,
+        "has control characters": re.search(r"[\0-\x1f\x7f]", name),
+        "absolute": not parts[0] or re.match(r"[A-Za-z]:", name),
+        "leads out of the archive": ".." in parts,
+    }
+    return next((fault for fault, is_present in faults.items() if is_present), "")
 
 
 def _directory_bytes(path: Path) -> int:
-    """The size of a zip's directory, as its end record declares it; 0 if there is no such record.
-
-    zipfile reads the whole directory into memory, so its size must be checked before.
-    """
+    """The declared size of a zip's directory, 0 if unknown: zipfile reads the whole directory into memory."""
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, 2) - 65_600 - 20))
         tail = file.read()

@@ -4,34 +4,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut
+from rarename.corpus.document import Chunk, Document, Skip, Source, cut
 from rarename.discovery import EXCLUDED_FOLDERS, INSTALLED, Skipped, display_path, list_files, printable, read_regular
 
-_PROJECT_FILES = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
+PROJECT_FILES = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
 # Linux distributions package the tests apart or not at all. Without them the library is the same everywhere.
-_STDLIB_EXCLUDED = dict.fromkeys(("test", "tests", "idle_test"), "tests of the standard library") | dict.fromkeys(
-    ("site-packages", "dist-packages"), INSTALLED
-)
-
-
-def default_project_depth(folder: Path) -> int:
-    """0 for a folder that is a project itself, 1 for a folder of projects."""
-    return 0 if any((folder / name).exists() for name in _PROJECT_FILES) else 1
+_STDLIB_TESTS = dict.fromkeys(("test", "tests", "idle_test"), "tests of the standard library")
+_STDLIB_EXCLUDED = _STDLIB_TESTS | {"site-packages": INSTALLED, "dist-packages": INSTALLED}
 
 
 @dataclass(frozen=True)
 class FolderSource(Source):
     """The files of one language below a folder; `path` may also be a single file."""
 
-    project_depth: int = 0
-    """How many leading folders name the project; 0: the folder is one project."""
+    project_depth: int = 0  # how many leading folders name the project; 0: the folder is one project
 
-    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+    def chunks(self) -> tuple[list[Chunk], list[Skip]]:
         excluded = EXCLUDED_FOLDERS | (_STDLIB_EXCLUDED if self.origin.kind == "stdlib" else {})
         files, skipped = list_files(self.path, self.suffixes, self.options.max_file_bytes, excluded)
         chunks = [
             replace(chunk, members=tuple(file.name for file in files[chunk.first : chunk.first + chunk.count]))
-            for chunk in cut(self.index, (file.num_bytes for file in files), limits)
+            for chunk in cut(self.index, [file.num_bytes for file in files])
         ]
         return chunks, [self._skip(skip.path, skip) for skip in skipped]
 

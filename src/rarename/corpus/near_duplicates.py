@@ -1,7 +1,6 @@
 """Near-duplicate files: MinHash over shingles of nodes, linked into clusters (Allamanis 2019).
 
-A shingle is `SHINGLE` consecutive nodes, types and values. Two files are near-duplicates if they have at least
-`THRESHOLD` of their shingles in common. Comments and layout do not matter, and published trees, which have no text, are
+A shingle is `SHINGLE` consecutive nodes, types and values: comments and layout do not matter, and published trees are
 treated like files. A cluster is a connected component: if A resembles B and B resembles C, one of the three is kept.
 """
 
@@ -12,13 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHINGLE = 5
-THRESHOLD = 0.7
-"""The fraction of equal MinHash values at which two files are near-duplicates."""
+THRESHOLD = 0.7  # the fraction of equal MinHash values at which two files are near-duplicates
 NUM_HASHES = 128
-NUM_BANDS = 16
-"""Files are compared if all hashes of one band agree. 16 bands of 8 hashes find most pairs with a fraction of 0.7."""
-NEIGHBOURS = 16
-"""In a band, each file is compared with so many neighbours: the time is linear even if a band holds many files."""
+NUM_BANDS = 16  # files are compared if all 8 hashes of a band agree, which finds most pairs with a fraction of 0.7
+NEIGHBOURS = 16  # each file is compared with so many of a band: the time is linear even if a band holds many files
 
 Hashes = NDArray[np.uint64]
 

@@ -6,59 +6,46 @@ never held in memory: a chunk is a run of lines, found by its byte offset.
 
 import io
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from posixpath import commonpath
 from typing import Any
 
-from rarename.corpus.document import Chunk, ChunkLimits, Document, Skip, Source, cut, cut_stream
-from rarename.corpus.streams import (
-    STREAM_ERRORS,
-    BudgetExceeded,
-    MeteredStream,
-    Stream,
-    is_compressed,
-    open_stream,
-)
+from rarename.corpus.document import Chunk, Document, Skip, Source, cut, read_list
+from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, Stream, is_compressed, open_stream
 from rarename.discovery import Reason, display_path, over_limit, printable
 from rarename.errors import RecordError, SourceError
 from rarename.syntax.records import read_record
-from rarename.syntax.tokens import sequence
+from rarename.syntax.tokens import TOKENS, sequence
 from rarename.syntax.traversal import MisuseLabel
 
-MALFORMED = "malformed record"
-LISTED_DUPLICATE = "listed as duplicate"
-NOT_ALLOWED = "repository not allowed"
-
 TREES, EXAMPLES = "trees", "great"
-
 _MAX_FIRST_LINE_BYTES = 64_000_000
-"""The first line of a record file must end within these bytes."""
 
 
 def sniff_records(path: Path) -> tuple[str | None, str]:
-    """The kind of a record file, None for any other file, and the type of its first node, empty if unknown."""
+    """The kind of a record file, None for any other file, and the root type of its language."""
     try:
         with open_stream(path) as stream:
-            head = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
-    except STREAM_ERRORS:
+            first = json.loads(stream.readline(_MAX_FIRST_LINE_BYTES))
+        if isinstance(first, dict):
+            _tokens(first)
+            return EXAMPLES, TOKENS.root_type
+    except RecordError as error:
+        raise SourceError(f"{path} holds neither published trees nor GREAT examples: {error}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         return None, ""
-    if head[:1] == b"[" and head[1:].lstrip()[:1] in (b"{", b"]", b""):
-        root = re.search(rb'"type"\s*:\s*"(\w+)"', head)
-        return TREES, root[1].decode() if root else ""
-    return EXAMPLES if head[:1] == b"{" and b'"' in head else None, ""
+    except STREAM_ERRORS as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+    is_tree = isinstance(first, list) and first and isinstance(first[0], dict)
+    return (TREES, str(first[0].get("type"))) if is_tree else (None, "")
 
 
 def published_path(path: str) -> str:
-    """A path of a published list, starting with the owner: the corpora have it under `data/`.
-
-    >>> published_path("data/django/django/setup.py"), published_path("/scratch/py150/data/django/django/setup.py")
-    ('django/django/setup.py', 'django/django/setup.py')
-    """
+    """A path of a published list, starting with the owner: the corpora have it under `data/`, or `/any/where/data/`."""
     parts = printable(path.strip()).split("/")
     if path.startswith("/") and "data" in parts:
         return "/".join(parts[parts.index("data") + 1 :])
@@ -71,14 +58,11 @@ def _repository(path: str) -> str:
 
 @dataclass(frozen=True)
 class RecordSource(Source):
-    """A file of published trees or of GREAT examples."""
+    """A file of published trees or of GREAT examples. A record has a place, `FILE:LINE`, and perhaps a name, a path."""
 
-    record_paths: Path | None = None
-    """The list of the trees' paths: line n is the path of tree n."""
-    is_single_tree: bool = False
-    """The whole file is one tree, pretty-printed."""
+    record_paths: Path | None = None  # the list of the trees' paths: line n is the path of tree n
 
-    def chunks(self, limits: ChunkLimits) -> tuple[list[Chunk], list[Skip]]:
+    def chunks(self) -> tuple[list[Chunk], list[Skip]]:
         lengths: list[int] = []
         skips: list[Skip] = []
         with open_stream(self.path) as stream:
@@ -88,102 +72,72 @@ class RecordSource(Source):
                 skips.append(self.skip_rest(Reason.UNREADABLE, str(error)))
             except STREAM_ERRORS as error:
                 skips.append(self.skip_rest(Reason.UNREADABLE, f"the rest cannot be read: {error}"))
-        self._check_record_paths(num_trees=sum(length > 1 for length in lengths))
-        if is_compressed(self.path):
-            return cut_stream(self.index, lengths, limits), skips
-        chunks: list[Chunk] = []
-        offset = 0
-        for chunk in cut(self.index, lengths, limits):
-            chunks.append(replace(chunk, offset=offset))
-            offset += chunk.num_bytes
-        return chunks, skips
-
-    def _check_record_paths(self, num_trees: int) -> None:
-        if self.record_paths is None:
-            return
-        with self.record_paths.open("rb") as lines:
-            num_paths = sum(1 for _ in lines)
-        if num_paths < num_trees:
-            raise SourceError(
-                f"{self.record_paths} names {num_paths} of the {num_trees} trees in {self.path}; is it the right list?"
-            )
+        if self.record_paths is not None:
+            with self.record_paths.open("rb") as paths:
+                num_paths, num_trees = sum(1 for _ in paths), sum(length > 1 for length in lengths)
+            if num_paths < num_trees:
+                met = f"{self.record_paths} names {num_paths} of the {num_trees} trees in {self.path}"
+                raise SourceError(f"{met}; is it the right list?")
+        return cut(self.index, lengths, is_stream=is_compressed(self.path)), skips
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         names = self._names(chunk)
+        max_bytes = self.options.max_record_bytes
         with open_stream(self.path) as stream:
-            if chunk.offset:
-                stream.seek(chunk.offset)
-            start = 0 if chunk.offset else chunk.first
-            lines = self._lines(stream, self.options.max_record_bytes)
+            start = chunk.first if is_compressed(self.path) else 0
+            stream.seek(0 if start else chunk.offset)
+            lines = self._lines(stream, max_bytes)
             try:
-                for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first):
-                    name = next(names)
-                    if length > self.options.max_record_bytes:
-                        yield self._skip(number, name, over_limit(self.options.max_record_bytes))
+                for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first + 1):
+                    name, place = next(names, ""), f"{self.prefix}:{number}"
+                    if length > max_bytes:
+                        yield self._skip(place, name, over_limit(max_bytes))
                     elif line.strip():
-                        yield self._document(number, name, line)
+                        yield self._document(place, name, line)
             except (BudgetExceeded, *STREAM_ERRORS) as error:
                 yield self.skip_rest(Reason.UNREADABLE, str(error))
 
     def _names(self, chunk: Chunk) -> Iterator[str]:
-        """The path of each record of a chunk; empty if no list has it."""
         if self.record_paths is not None:
             with self.record_paths.open(encoding="utf-8", errors="surrogateescape") as lines:
-                for line in islice(lines, chunk.first, chunk.first + chunk.count):
-                    yield published_path(line)
-        while True:
-            yield ""
+                yield from map(published_path, islice(lines, chunk.first, chunk.first + chunk.count))
 
-    def _document(self, number: int, name: str, record: bytes) -> Document | Skip:
+    def _document(self, place: str, name: str, record: bytes) -> Document | Skip:
         try:
             if self.origin.kind == EXAMPLES:
-                return self._example(number, _load_example(record))
+                return self._example(place, _load_example(record))
             if reason := self._why_excluded(name):
-                return self._skip(number, name, reason)
-            return Document(name or self._record_path(number), self._project(number, name), read_record(record))
+                return self._skip(place, name, reason)
+            return Document(name or place, self._project(place, name), read_record(record))
         except RecordError as error:
-            return self._skip(number, name, MALFORMED, str(error))
+            return self._skip(place, name, "malformed record", str(error))
 
-    def _example(self, number: int, example: dict[str, Any]) -> Document | Skip:
+    def _example(self, place: str, example: dict[str, Any]) -> Document | Skip:
         name = published_path(_filepath(example))
         if reason := self._why_excluded(name):
-            return self._skip(number, name, reason)
+            return self._skip(place, name, reason)
         tokens = _tokens(example)
-        # A file may have several examples, so the number of the record is part of the path.
-        path = f"{name}#{self._record_path(number)}" if name else self._record_path(number)
-        return Document(path, self._project(number, name), sequence(tokens), _bug(example, len(tokens)))
+        path = f"{name}#{place}" if name else place  # a file may have several examples
+        return Document(path, self._project(place, name), sequence(tokens), _bug(example, len(tokens)))
 
-    def _record_path(self, number: int) -> str:
-        return f"{self.prefix}:{number + 1}"
-
-    def _project(self, number: int, name: str) -> str:
+    def _project(self, place: str, name: str) -> str:
         if not name:
-            return self._record_path(number)  # nothing is known about it, so it is a project by itself
+            return place  # nothing is known about it, so it is a project by itself
         return name.split("/")[0] if self.options.split_by == "owner" else _repository(name)
 
     def _why_excluded(self, name: str) -> str:
         allowed = [read_allow_list(path) for path in self.options.allow_lists]
         if name and allowed and not any(name in names or _repository(name) in names for names in allowed):
-            return NOT_ALLOWED
+            return "repository not allowed"
         clusters = self.options.duplicate_clusters
-        return LISTED_DUPLICATE if name and clusters and name in read_duplicates(clusters) else ""
+        return "listed as duplicate" if name and clusters and name in read_duplicates(clusters) else ""
 
-    def _skip(self, number: int, name: str, reason: str, detail: str = "") -> Skip:
-        path = display_path(name) if name else self._record_path(number)
-        return Skip(path, self._project(number, name), reason, detail)
-
-    def _budget(self) -> int:
-        size = self.path.stat().st_size
-        if not is_compressed(self.path):
-            return size
-        return min(self.options.max_archive_bytes, max(_MAX_FIRST_LINE_BYTES, self.options.max_ratio * size))
+    def _skip(self, place: str, name: str, reason: str, detail: str = "") -> Skip:
+        return Skip(display_path(name) if name else place, self._project(place, name), reason, detail)
 
     def _lines(self, stream: Stream, max_kept: int) -> Iterator[tuple[bytes, int]]:
-        """The lines of a stream and their lengths in bytes. A line longer than `max_kept` is returned empty.
-
-        `readline` would hold a line of any length in memory.
-        """
-        metered = MeteredStream(stream, self._budget())
+        """The lines of a stream and their lengths. A line over `max_kept` bytes is empty: it may not fit in memory."""
+        metered = MeteredStream(stream, self.budget() if is_compressed(self.path) else self.path.stat().st_size)
         kept: list[bytes] = []
         length = 0
         while block := metered.read():
@@ -193,39 +147,18 @@ class RecordSource(Source):
                     kept.append(part)
                 else:
                     kept.clear()
-                if part.endswith(b"\n") and not self.is_single_tree:
+                if part.endswith(b"\n"):
                     yield b"".join(kept), length
                     kept, length = [], 0
         if length:
             yield b"".join(kept), length
-
-    def checked(self) -> "RecordSource":
-        """Parse the first line, so that a mistake shows before the work begins."""
-        try:
-            with open_stream(self.path) as stream:
-                line, _ = next(self._lines(stream, _MAX_FIRST_LINE_BYTES), (b"", 0))
-        except (BudgetExceeded, *STREAM_ERRORS) as error:
-            raise SourceError(f"{self.path} cannot be read: {error}") from None
-        try:
-            if self.origin.kind == EXAMPLES:
-                _tokens(_load_example(line))
-            else:
-                json.loads(line)
-        except RecordError as error:
-            raise SourceError(f"{self.path} holds neither published trees nor GREAT examples: {error}") from None
-        except (ValueError, RecursionError):
-            # Perhaps one tree over many lines. If it is not, its only document is skipped as malformed.
-            if is_compressed(self.path) or self.path.stat().st_size > self.options.max_record_bytes:
-                raise SourceError(f"{self.path}: the first line is not a record; expected one tree per line") from None
-            return replace(self, is_single_tree=True)
-        return self
 
 
 @cache  # a worker reads many chunks with the same few lists
 def read_duplicates(path: Path) -> frozenset[str]:
     """The paths to leave out: all but the first of each cluster of a published list of duplicates."""
     expected = "a JSON list of clusters, each a list of paths"
-    clusters = _load_json(path, _read_text(path), expected)
+    clusters = _load_json(path, read_list(path), expected)
     for cluster in clusters if isinstance(clusters, list) else [clusters]:
         if not isinstance(cluster, list) or not all(isinstance(name, str) for name in cluster):
             raise SourceError(f"{path}: expected {expected}, met {str(cluster)[:60]!r}")
@@ -238,7 +171,7 @@ def read_duplicates(path: Path) -> frozenset[str]:
 @cache
 def read_allow_list(path: Path) -> frozenset[str]:
     """The files (of a manifest) or repositories (of a plain list) that may be used."""
-    text = _read_text(path)
+    text = read_list(path)
     if text.lstrip()[:1] == "[":
         entries = _load_json(path, text, "a JSON list of objects with a filepath")
     elif text.lstrip()[:1] == "{":
@@ -251,13 +184,6 @@ def read_allow_list(path: Path) -> frozenset[str]:
         if not isinstance(entry, dict) or not isinstance(entry.get("filepath"), str):
             raise SourceError(f"{path}: expected objects with a filepath, met {str(entry)[:60]!r}")
     return frozenset(published_path(entry["filepath"]) for entry in entries)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path} cannot be read: {error}") from None
 
 
 def _load_json(path: Path, text: str, expected: str) -> Any:
@@ -285,7 +211,6 @@ def _tokens(example: dict[str, Any]) -> list[str]:
 
 
 def _filepath(example: dict[str, Any]) -> str:
-    """The file that the function was taken from; empty if the example does not name it."""
     try:
         path = example["provenances"][0]["datasetProvenance"]["filepath"]
     except (LookupError, TypeError):

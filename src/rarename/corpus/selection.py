@@ -1,7 +1,4 @@
-"""Which parsed files and functions a corpus keeps, and the split of each project.
-
-Selection looks at all files at once, but only at their signatures, sizes and function hashes.
-"""
+"""Which parsed files and functions a corpus keeps, and the split of each project."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,26 +11,22 @@ from numpy.typing import NDArray
 
 from rarename.corpus.document import Skip
 from rarename.corpus.near_duplicates import NUM_HASHES, cluster
-from rarename.corpus.shards import DROPPED, SPLITS, Shard, ShardSelection
+from rarename.corpus.shards import DROPPED, SPLITS, FileSplits, Shard
 from rarename.corpus.splits import SplitName, assign_splits
 from rarename.corpus.store import read_table
-
-NEAR_DUPLICATE = "near-duplicate"
 
 
 @dataclass(frozen=True)
 class Selection:
     """The files and functions of a corpus."""
 
-    shards: list[ShardSelection]
+    splits: list[FileSplits]  # by shard
+    keeps_function: list[NDArray[np.bool_]]  # by shard: for each function of all files
     skips: list[Skip]
-    counts: dict[str, dict[str, int]]
-    """The numbers of projects, files, nodes and functions of each split."""
+    counts: dict[str, dict[str, int]]  # the numbers of projects, files, nodes and functions of each split
 
 
 class _Files:
-    """All parsed files of a corpus, as flat columns."""
-
     def __init__(self, shards: Sequence[Shard]) -> None:
         tables = [read_table(shard.nodes) for shard in shards]
         table = pa.concat_tables(tables, promote_options="default")
@@ -47,17 +40,12 @@ class _Files:
         self.function_hashes: NDArray[np.uint64] = pc.list_flatten(table["function_hashes"]).to_numpy()
         num_functions = pc.list_value_length(table["function_hashes"]).to_numpy()
         self.file_of_function = np.repeat(np.arange(len(table)), num_functions)
-        self.shard_ends = np.cumsum([len(part) for part in tables])
-        """The index after the last file of each shard."""
-        self.function_ends = np.searchsorted(self.file_of_function, self.shard_ends)
-        """The index after the last function of each shard."""
+        self.shard_ends = np.cumsum([len(part) for part in tables])  # the index after the last file of each shard
+        self.function_ends = np.searchsorted(self.file_of_function, self.shard_ends)  # and after the last function
 
 
 def select_files(
-    shards: Sequence[Shard],
-    given_splits: Mapping[str, SplitName],
-    seed: int,
-    keep_near_duplicates: bool,
+    shards: Sequence[Shard], given_splits: Mapping[str, SplitName], seed: int, keep_near_duplicates: bool
 ) -> Selection:
     """Keep one file of each cluster of near-duplicates and one of identical functions; draw the splits not given."""
     files = _Files(shards)
@@ -70,19 +58,16 @@ def select_files(
     splits = _file_splits(files, is_kept, given_splits, seed)
     keeps_function = _distinct_functions(files, splits)
     skips = [
-        Skip(files.paths[file], files.projects[file], NEAR_DUPLICATE, f"of {files.paths[kept_file[file]]}")
+        Skip(files.paths[file], files.projects[file], "near-duplicate", f"of {files.paths[kept_file[file]]}")
         for file in np.nonzero(~is_kept)[0].tolist()
     ]
-    parts = zip(
-        np.split(splits, files.shard_ends[:-1]), np.split(keeps_function, files.function_ends[:-1]), strict=True
-    )
-    return Selection([ShardSelection(*part) for part in parts], skips, _counts(files, splits, keeps_function))
+    by_shard = np.split(splits, files.shard_ends[:-1]), np.split(keeps_function, files.function_ends[:-1])
+    return Selection(*by_shard, skips, _counts(files, splits, keeps_function))
 
 
 def _file_splits(
     files: _Files, is_kept: NDArray[np.bool_], given_splits: Mapping[str, SplitName], seed: int
-) -> NDArray[np.int8]:
-    """The index of the split of each file, or `DROPPED`."""
+) -> FileSplits:
     sizes: Counter[str] = Counter()
     for project, num_nodes, kept in zip(files.projects, files.num_nodes.tolist(), is_kept.tolist(), strict=True):
         if kept and project not in given_splits:
@@ -94,19 +79,17 @@ def _file_splits(
     return splits
 
 
-def _distinct_functions(files: _Files, splits: NDArray[np.int8]) -> NDArray[np.bool_]:
+def _distinct_functions(files: _Files, splits: FileSplits) -> NDArray[np.bool_]:
     """Keep one of identical functions: training gives way to validation, validation to test."""
     code = splits[files.file_of_function]
     order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
-    hashes = files.function_hashes[order]
-    is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = hashes[1:] != hashes[:-1]
+    _, first = np.unique(files.function_hashes[order], return_index=True)
     keeps: NDArray[np.bool_] = files.is_example[files.file_of_function]
-    keeps[order[is_first]] = True
+    keeps[order[first]] = True
     return keeps
 
 
-def _counts(files: _Files, splits: NDArray[np.int8], keeps_function: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
+def _counts(files: _Files, splits: FileSplits, keeps_function: NDArray[np.bool_]) -> dict[str, dict[str, int]]:
     function_splits = splits[files.file_of_function]
     return {
         str(split): {

@@ -1,11 +1,11 @@
 """The work on one shard of a corpus: parse its files, count its values, write it with rank ids.
 
-A shard is a limited run of files. Each step reads files and writes files, holds at most the shard in memory, and leaves
-its result complete or not at all. So many processes can work on shards in any order, and interrupted work can be
-resumed.
+Each step reads files and writes files, holds at most the shard in memory, and leaves its result complete or not at all.
+So many processes can work on shards in any order, and interrupted work can be resumed.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rarename.corpus.document import Chunk, Document, Skip, Source
+from rarename.corpus.document import Chunk, Document, PrepareConfig, Skip, Source
 from rarename.corpus.near_duplicates import NUM_HASHES, Hashes, mix, signature, stable_hash
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, ROLE_GROUPS, read_table, write_table
@@ -29,17 +29,7 @@ from rarename.vocabulary import is_placeholder
 
 SPLITS = tuple(SplitName)
 DROPPED = -1
-"""Instead of the index of a split: the file is not part of the corpus."""
-CRASHED = "the parser crashed"
-
-
-@dataclass(frozen=True)
-class ParseOptions:
-    """Which files are left out, besides those that cannot be parsed."""
-
-    language: str
-    max_nodes: int
-    keep_minified: bool
+FileSplits = NDArray[np.int8]  # for each file the index of its split in `SPLITS`, or `DROPPED`: not part of the corpus
 
 
 def _file(name: str) -> property:
@@ -53,65 +43,40 @@ class Shard:
     folder: Path
     number: int
 
-    current = _file("current")
-    """The path of the document that is being parsed: if the process dies, that document killed it."""
-    crashed = _file("crashed")
-    """Documents that have killed a process before, one per line."""
-    nodes = _file("nodes.arrow")
-    """Trees, with value and type ids of the shard."""
-    names = _file("names.arrow")
-    """The values of the shard, by id."""
-    types = _file("types.json")
-    """The node types of the shard, by id."""
-    skips = _file("skips.json")
-    """What was skipped, and why. Written last: the shard is parsed."""
-    counts = _file("counts.arrow")
-    """How often each value occurs in the training files. The shard is counted."""
-    ranked = _file("ranked.arrow")
-    """The values that occur in no earlier shard, by rank. Written last: the shard is encoded."""
+    current = _file("current")  # the path of the document that is being parsed: if the process dies, it is to blame
+    crashed = _file("crashed")  # documents that have killed a process before, one per line
+    nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
+    names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id
+    skips = _file("skips.json")  # what was skipped, and why. Written last: the shard is parsed
+    counts = _file("counts.arrow")  # how often each value occurs in the training files: the shard is counted
+    ranked = _file("ranked.arrow")  # the values that occur in no earlier shard, by rank. Written last: it is encoded
 
 
-@dataclass(frozen=True, eq=False)
-class ShardSelection:
-    """Which files and functions of a shard are kept."""
-
-    splits: NDArray[np.int8]
-    """For each file the index of its split in `SPLITS`, or `DROPPED`."""
-    keeps_function: NDArray[np.bool_]
-    """For each function of all files."""
-
-
-# --- parse ------------------------------------------------------------------------------------------------
-
-
-def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], options: ParseOptions) -> None:
+def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: PrepareConfig) -> None:
     """Parse the documents of a shard."""
-    language = language_named(options.language)
+    language = language_named(config.language)
     crashed = shard.crashed.read_text(encoding="utf-8").split("\n") if shard.crashed.exists() else []
     builder = _ShardBuilder(language)
     skips: list[Skip] = []
-    with shard.current.open("w", encoding="utf-8") as current:
-        for item in (item for source, chunk in reads for item in source.read(chunk)):
-            if isinstance(item, Skip):
-                skips.append(item)
-            elif item.path in crashed:
-                skips.append(Skip(item.path, item.project, CRASHED))
+    shard.current.write_text("")
+    for item in (item for source, chunk in reads for item in source.read(chunk)):
+        if isinstance(item, Skip):
+            skips.append(item)
+        elif item.path in crashed:
+            skips.append(Skip(item.path, item.project, "the parser crashed"))
+        else:
+            shard.current.write_text(item.path, encoding="utf-8")
+            tree = _parse(item, language, config)
+            if isinstance(tree, Skip):
+                skips.append(tree)
             else:
-                current.seek(0)
-                current.truncate()
-                current.write(item.path)
-                current.flush()
-                tree = _parse(item, language, options)
-                if isinstance(tree, Skip):
-                    skips.append(tree)
-                else:
-                    builder.add(item, tree)
+                builder.add(item, tree)
     builder.write(shard)
     write_text(shard.skips, json.dumps([asdict(skip) for skip in skips]))
     shard.current.unlink()
 
 
-def _parse(document: Document, language: Language, options: ParseOptions) -> Traversal | Skip:
+def _parse(document: Document, language: Language, config: PrepareConfig) -> Traversal | Skip:
     def skip(reason: str, detail: str = "") -> Skip:
         return Skip(document.path, document.project, reason, detail)
 
@@ -119,35 +84,24 @@ def _parse(document: Document, language: Language, options: ParseOptions) -> Tra
     if isinstance(tree, bytes):
         try:
             text = language.decode(tree)
-            if not options.keep_minified and is_minified(text):
+            if not config.keep_minified and is_minified(text):
                 return skip(Reason.MINIFIED)
             tree = language.parse(text, False)
         except ParseError as error:
             return skip(error.reason, f"line {error.line}: {error.detail}" if error.line else error.detail)
     if len(tree) <= 1:
         return skip("no code")
-    if len(tree) > options.max_nodes:
-        return skip(f"over {options.max_nodes:,} nodes", f"{len(tree):,} nodes")
+    if len(tree) > config.max_nodes:
+        return skip(f"over {config.max_nodes:,} nodes", f"{len(tree):,} nodes")
     return tree
 
 
-class _Ids(dict[str, int]):
-    """Numbers strings in order of appearance."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
-
-    def hashes(self) -> Hashes:
-        return np.fromiter(map(stable_hash, self), dtype=np.uint64, count=len(self))
-
-
 class _ShardBuilder:
-    """Collects the trees of a shard."""
-
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.types, self.names = _Ids(), _Ids()
+        # Strings are numbered in order of appearance.
+        self.types: dict[str, int] = defaultdict(lambda: len(self.types))
+        self.names: dict[str, int] = defaultdict(lambda: len(self.names))
         self.documents: list[Document] = []
         self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in NODE_COLUMNS}
         self.functions: list[list[Slice]] = []
@@ -164,31 +118,28 @@ class _ShardBuilder:
         for name, kind in NODE_COLUMNS.items():
             self.columns[name].append(np.array(columns[name], dtype=kind.to_pandas_dtype()))
         self.documents.append(replace(document, content=b""))  # the content is large and no longer needed
-        is_example = document.bug is not None
-        self.functions.append([Slice(0, len(tree))] if is_example else functions(tree, self.language))
+        self.functions.append(functions(tree, self.language) if document.bug is None else [Slice(0, len(tree))])
 
     def write(self, shard: Shard) -> None:
         """Write trees, values and the hashes that find duplicates."""
-        name_hashes, type_hashes = self.names.hashes(), self.types.hashes()
-        node_hashes = [
-            _node_hashes(types, values, type_hashes, name_hashes)
-            for types, values in zip(self.columns["types"], self.columns["values"], strict=True)
-        ]
+        name_hashes, type_hashes = (
+            np.fromiter(map(stable_hash, ids), dtype=np.uint64, count=len(ids)) for ids in (self.names, self.types)
+        )
+        types_and_values = zip(self.columns["types"], self.columns["values"], strict=True)
+        node_hashes = [_node_hashes(*columns, type_hashes, name_hashes) for columns in types_and_values]
         function_hashes = [
             [stable_hash(hashes[part.start : part.start + part.length]) for part in slices]
             for hashes, slices in zip(node_hashes, self.functions, strict=True)
         ]
         signatures = np.array([signature(hashes) for hashes in node_hashes], dtype=np.uint32).ravel()
+        starts = [[part.start for part in slices] for slices in self.functions]
+        lengths = [[part.length for part in slices] for slices in self.functions]
         columns = {
             "path": pa.array([document.path for document in self.documents], pa.string()),
             "project": pa.array([document.project for document in self.documents], pa.string()),
             **{name: _list_column(self.columns[name], kind) for name, kind in NODE_COLUMNS.items()},
-            "function_starts": pa.array(
-                [[part.start for part in slices] for slices in self.functions], pa.list_(pa.int32())
-            ),
-            "function_lengths": pa.array(
-                [[part.length for part in slices] for slices in self.functions], pa.list_(pa.int32())
-            ),
+            "function_starts": pa.array(starts, pa.list_(pa.int32())),
+            "function_lengths": pa.array(lengths, pa.list_(pa.int32())),
             "function_hashes": pa.array(function_hashes, pa.list_(pa.uint64())),
             "signature": pa.FixedSizeListArray.from_arrays(pa.array(signatures), NUM_HASHES),
         }
@@ -202,8 +153,8 @@ class _ShardBuilder:
             "hash": pa.array(name_hashes),
             "is_placeholder": pa.array([is_placeholder(name) for name in self.names], pa.bool_()),
         }
-        write_table(shard.names, pa.table(names))
-        write_text(shard.types, json.dumps(list(self.types)))
+        metadata = {"types": json.dumps(list(self.types))}
+        write_table(shard.names, pa.table(names).replace_schema_metadata(metadata))
 
 
 def _list_column(lists: Sequence[NDArray[Any]], kind: pa.DataType) -> pa.ListArray:
@@ -224,62 +175,48 @@ def _storable(value: str) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-# --- count ------------------------------------------------------------------------------------------------
-
-
-def count_shard(shard: Shard, selection: ShardSelection) -> None:
+def count_shard(shard: Shard, splits: FileSplits) -> None:
     """Count the values of the training files. Values of other splits get ranks too, so they have a count of 0."""
     nodes, names = read_table(shard.nodes), read_table(shard.names)
-    node_splits = np.repeat(selection.splits, np.diff(_offsets(nodes, "types")))
+    node_splits = np.repeat(splits, np.diff(_offsets(nodes, "types")))
     values, roles = _flat(nodes, "values"), _flat(nodes, "roles")
     is_kept = (node_splits != DROPPED) & (values >= 0)
     is_training = node_splits == SPLITS.index(SplitName.TRAIN)
     hashes = names.column("hash").to_numpy()
     present = np.nonzero(np.bincount(values[is_kept], minlength=names.num_rows))[0]
     present = present[np.argsort(hashes[present])]
-    columns = {
-        "hash": pa.array(hashes[present]),
-        "is_placeholder": pa.array(names.column("is_placeholder").to_numpy()[present]),
-    }
+    is_placeholder = names.column("is_placeholder").to_numpy()[present]
+    columns = {"hash": pa.array(hashes[present]), "is_placeholder": pa.array(is_placeholder)}
     for group, group_roles in ROLE_GROUPS.items():
         is_counted = is_kept & is_training & np.isin(roles, [int(role) for role in group_roles])
         columns[group] = pa.array(np.bincount(values[is_counted], minlength=names.num_rows)[present])
-    types = json.loads(shard.types.read_text(encoding="utf-8"))
+    types = json.loads(names.schema.metadata[b"types"])
     counts = np.bincount(_flat(nodes, "types")[is_training], minlength=len(types)).tolist()
     metadata = {"types": json.dumps(dict(zip(types, counts, strict=True)))}
     write_table(shard.counts, pa.table(columns).replace_schema_metadata(metadata))
 
 
-def type_counts(shard: Shard) -> dict[str, int]:
-    """How often each node type occurs in the training files of the shard."""
-    return dict(json.loads(read_table(shard.counts).schema.metadata[b"types"]))
-
-
-# --- encode -----------------------------------------------------------------------------------------------
-
-
-def encode_shard(shard: Shard, selection: ShardSelection, ranks: Path, types: Sequence[str], corpus: Path) -> None:
+def encode_shard(
+    shard: Shard, splits: FileSplits, keeps_function: NDArray[np.bool_], ranks: Path, types: list[str], corpus: Path
+) -> None:
     """Write the kept files of a shard, one table for each split, with the rank ids and type ids of the corpus."""
     nodes, names = read_table(shard.nodes), read_table(shard.names)
     rank_of_name, owner_of_name = look_up(ranks, names.column("hash").to_numpy())
-    type_ids = {name: number for number, name in enumerate(types)}
-    own_types = json.loads(shard.types.read_text(encoding="utf-8"))
-    type_of = np.array([type_ids[name] for name in own_types], dtype=np.int16)
+    type_of = np.array([types.index(name) for name in json.loads(names.schema.metadata[b"types"])], dtype=np.int16)
     values = _flat(nodes, "values")
     # The appended entry serves nodes without a value, whose id is below zero.
     rank_ids = np.where(values >= 0, np.append(rank_of_name, EMPTY_RANK)[values], EMPTY_RANK)
     nodes = _with_lists(nodes, "values", _offsets(nodes, "values"), rank_ids.astype(np.int32))
     nodes = _with_lists(nodes, "types", _offsets(nodes, "types"), type_of[_flat(nodes, "types")])
-    keeps = selection.keeps_function
-    num_kept_before = np.concatenate([[0], np.cumsum(keeps)]).astype(np.int32)
+    num_kept_before = np.concatenate([[0], np.cumsum(keeps_function)]).astype(np.int32)
     function_offsets = num_kept_before[_offsets(nodes, "function_starts")]
     for name in ("function_starts", "function_lengths"):
-        nodes = _with_lists(nodes, name, function_offsets, _flat(nodes, name)[keeps])
+        nodes = _with_lists(nodes, name, function_offsets, _flat(nodes, name)[keeps_function])
     nodes = nodes.drop_columns(["function_hashes", "signature"])
     for number, split in enumerate(SPLITS):
-        if (selection.splits == number).any():
+        if (splits == number).any():
             path = corpus / f"{split}-{shard.number:05d}.arrow"
-            write_table(path, nodes.filter(pa.array(selection.splits == number)))
+            write_table(path, nodes.filter(pa.array(splits == number)))
     owned = np.nonzero(owner_of_name == shard.number)[0]
     owned = owned[np.argsort(rank_of_name[owned])]
     ranked = {"rank": pa.array(rank_of_name[owned]), "value": names.column("value").take(pa.array(owned))}

@@ -1,6 +1,5 @@
 """Specs to sources: `resolve` finds what the user named, `plan` lists it in chunks, which any process can read."""
 
-import hashlib
 import sys
 import sysconfig
 import zipfile
@@ -10,24 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from rarename.corpus.archives import TarSource, ZipSource
-from rarename.corpus.document import Chunk, ChunkLimits, Origin, Skip, Source, SourceOptions
-from rarename.corpus.folder import FolderSource, default_project_depth
+from rarename.corpus.document import Chunk, Origin, Skip, Source, SourceOptions, read_list, sha256
+from rarename.corpus.folder import PROJECT_FILES, FolderSource
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
-from rarename.corpus.record_files import (
-    EXAMPLES,
-    TREES,
-    RecordSource,
-    read_allow_list,
-    read_duplicates,
-    sniff_records,
-)
+from rarename.corpus.record_files import TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
 from rarename.progress import Progress
-from rarename.syntax.language import Language
-from rarename.syntax.tokens import TOKENS
-
-PACKAGE_MISSING = "package not available"
+from rarename.syntax import LANGUAGES, Language
 
 STDLIB = "stdlib"
 _PARALLEL_DOWNLOADS = 4
@@ -39,45 +28,35 @@ def resolve(
 ) -> tuple[list[Source], list[Skip]]:
     """The sources that the user named, and what is not available. Packages are downloaded to `work / "downloads"`.
 
-    A spec that means nothing is an error. A package that is not available is a skip, because one of a hundred must not
-    stop the others. It is an error if no source is available.
+    A package that is not available is a skip, because one of a hundred must not stop the others.
     """
     if not specs:
         raise UsageError("no sources; name a folder, an archive, a package or a record file")
     names = dict.fromkeys(name for spec in specs for name in _expand(spec))
     packages = {name: parse_package(name) for name in names if is_package(name)}
-    found: dict[str, Source | SourceError] = {
-        name: _open_local(name, language, options) for name in names if name not in packages
-    }
-    found |= _open_packages(packages, work / "downloads", language, options, progress)
-    sources: list[Source] = []
-    skips: list[Skip] = []
-    for name in names:
-        source = found[name]
-        if isinstance(source, SourceError):
-            skips.append(Skip(name, packages[name].name, PACKAGE_MISSING, str(source)))
-        else:
-            sources.append(source)
+    local = {name: _open_local(name, language, options) for name in names if name not in packages}
+    found = local | _open_packages(packages, work / "downloads", language, options, progress)
+    sources = [source for name in names if isinstance(source := found[name], Source)]
+    skips = [skip for name in names if isinstance(skip := found[name], Skip)]
     if not sources:
         raise SourceError("none of the sources is available:\n" + "\n".join(skip.detail for skip in skips))
     return _with_record_paths(_with_unique_prefixes(sources), options), skips
 
 
-def plan(sources: Sequence[Source], limits: ChunkLimits, progress: Progress) -> tuple[list[Chunk], list[Skip]]:
+def plan(sources: Sequence[Source], progress: Progress) -> tuple[list[Chunk], list[Skip]]:
     """Every chunk of every source, and what the listings left out. It is an error if there is nothing to read."""
     chunks: list[Chunk] = []
     skips: list[Skip] = []
     progress.start("listing files", len(sources))
     for source in sources:
-        source_chunks, source_skips = source.chunks(limits)
+        source_chunks, source_skips = source.chunks()
         chunks += source_chunks
         skips += source_skips
         if not source_chunks:
             progress.log(f"{source.origin.spec}: no {', '.join(source.suffixes)} files")
         progress.advance()
     if not chunks:
-        endings = ", ".join(dict.fromkeys(ending for source in sources for ending in source.suffixes))
-        message = f"no {endings} files in {', '.join(source.origin.spec for source in sources)}"
+        message = f"no {', '.join(sources[0].suffixes)} files in {', '.join(source.origin.spec for source in sources)}"
         if skips:
             detail = f" ({skips[0].detail})" if skips[0].detail else ""
             message += f"; {len(skips)} left out, the first: {skips[0].path}: {skips[0].reason}{detail}"
@@ -90,10 +69,7 @@ def _expand(spec: str) -> list[str]:
     if not spec.startswith("@"):
         return [spec]
     path = Path(spec[1:])
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{spec}: the list cannot be read: {error}") from None
+    lines = map(str.strip, read_list(path).splitlines())
     # A `#` within a line may be part of a file name, so only whole lines are comments.
     entries = [line for line in lines if line and not line.startswith("#")]
     for entry in entries:
@@ -101,10 +77,8 @@ def _expand(spec: str) -> list[str]:
             raise SourceError(f"{path}: {entry!r} is a list within a list; name it on the command line")
     if not entries:
         raise SourceError(f"{path}: the list is empty; expected one source per line")
-    return [
-        entry if is_package(entry) or entry == STDLIB or Path(entry).is_absolute() else str(path.parent / entry)
-        for entry in entries
-    ]
+    # An absolute path stays what it is.
+    return [entry if is_package(entry) or entry == STDLIB else str(path.parent / entry) for entry in entries]
 
 
 def _open_local(spec: str, language: Language, options: SourceOptions) -> Source:
@@ -119,42 +93,36 @@ def _open_local(spec: str, language: Language, options: SourceOptions) -> Source
         is_folder, is_file = path.is_dir(), path.is_file()
     except (OSError, ValueError):  # a name that is too long or has a NUL
         is_folder = is_file = False
-    if is_folder:
-        depth = default_project_depth(path) if options.project_depth is None else options.project_depth
-        origin = Origin(spec, "folder", _name_of(path))
-        return FolderSource(0, origin, path.resolve(), origin.name, language.suffixes, options, depth)
     if is_file:
         return _open_file(spec, path.resolve(), language, options)
-    expected = f"expected a path, pypi:NAME, npm:NAME, {STDLIB} or @LIST"
-    raise SourceError(f"{spec!r} is neither a folder, a file nor a package; {expected}")
+    if not is_folder:
+        expected = f"expected a path, pypi:NAME, npm:NAME, {STDLIB} or @LIST"
+        raise SourceError(f"{spec!r} is neither a folder, a file nor a package; {expected}")
+    is_project = any((path / name).exists() for name in PROJECT_FILES)
+    depth = int(not is_project) if options.project_depth is None else options.project_depth
+    origin = Origin(spec, "folder", _name_of(path))
+    return FolderSource(0, origin, path.resolve(), origin.name, language.suffixes, options, depth)
 
 
 def _open_file(spec: str, path: Path, language: Language, options: SourceOptions) -> Source:
     name = _name_of(path)
     if is_archive(path.name):
         stem = next(name[: -len(ending)] for ending in ARCHIVE_ENDINGS if name.lower().endswith(ending))
-        return _open_archive(Origin(spec, "archive", stem or name, "", _sha256(path)), path, language, options)
+        return _open_archive(Origin(spec, "archive", stem or name, "", sha256(path)), path, language, options)
     records, root_type = sniff_records(path) if path.name.lower().endswith(_RECORD_ENDINGS) else (None, "")
     if records is not None:
-        _check_record_language(spec, records, root_type, language)
-        origin = Origin(spec, records, name, "", _sha256(path))
-        return RecordSource(0, origin, path, name, language.suffixes, options).checked()
-    source = FolderSource(0, Origin(spec, "file", name), path, name, language.suffixes, options)
-    if not source.is_wanted(path.name):
+        if root_type != language.root_type:
+            met = f"trees of {root_type}" if records == TREES else "GREAT examples, which are token sequences"
+            wanted = {other.root_type: other.name for other in LANGUAGES.values()}.get(root_type, "with their language")
+            raise SourceError(f"{spec} holds {met}; use --language {wanted}, not {language.name}")
+        origin = Origin(spec, records, name, "", sha256(path))
+        return RecordSource(0, origin, path, name, language.suffixes, options)
+    if not path.name.lower().endswith(language.suffixes):
         endings = ", ".join((*language.suffixes, *ARCHIVE_ENDINGS))
-        raise SourceError(f"{spec}: not a file of {language.name} (one of {endings}), nor published records")
-    return source
-
-
-def _check_record_language(spec: str, records: str, root_type: str, language: Language) -> None:
-    if records == EXAMPLES and language.name != TOKENS.name:
-        met = "GREAT examples, which are token sequences"
-        raise SourceError(f"{spec} holds {met}; use --language {TOKENS.name}, not {language.name}")
-    if records == TREES and language.name == TOKENS.name:
-        raise SourceError(f"{spec} holds syntax trees; use --language with their language, not {language.name}")
-    if records == TREES and root_type not in ("", language.root_type):
-        expected = f"those of {language.name} begin with {language.root_type}"
-        raise SourceError(f"{spec} holds trees of {root_type}; {expected}")
+        raise SourceError(
+            f"{spec}: not a file of {language.name} (one of {endings}), nor published records, one per line"
+        )
+    return FolderSource(0, Origin(spec, "file", name), path, name, language.suffixes, options)
 
 
 def _open_archive(origin: Origin, path: Path, language: Language, options: SourceOptions) -> Source:
@@ -165,47 +133,39 @@ def _open_archive(origin: Origin, path: Path, language: Language, options: Sourc
 
 def _open_packages(
     packages: dict[str, Package], downloads: Path, language: Language, options: SourceOptions, progress: Progress
-) -> dict[str, Source | SourceError]:
-    """Download several packages at a time; a failed download is a result."""
-
-    def open_package(spec: str, package: Package) -> Source | SourceError:
+) -> dict[str, Source | Skip]:
+    def open_package(spec: str) -> Source | Skip:
+        package = packages[spec]
         try:
             archive = fetch(package, downloads)
         except SourceError as error:
-            return error
-        origin = Origin(spec, package.kind, package.name, version_of(package, archive), _sha256(archive))
+            return Skip(spec, package.name, "package not available", str(error))
+        origin = Origin(spec, package.kind, package.name, version_of(package, archive), sha256(archive))
         return _open_archive(origin, archive.resolve(), language, options)
 
-    if not packages:
-        return {}
-    progress.start("fetching packages", len(packages))
-    opened: dict[str, Source | SourceError] = {}
+    opened: dict[str, Source | Skip] = {}
+    if packages:
+        progress.start("fetching packages", len(packages))
+    # Ctrl-C stops the downloads that have not started, because `map` cancels them.
     with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
-        try:
-            for spec, future in [
-                (spec, pool.submit(open_package, spec, package)) for spec, package in packages.items()
-            ]:
-                opened[spec] = source = future.result()
-                if isinstance(source, SourceError):
-                    progress.log(f"{spec}: {source}")
-                progress.advance()
-        finally:
-            pool.shutdown(cancel_futures=True)  # Ctrl-C stops the downloads that have not started
+        for spec, source in zip(packages, pool.map(open_package, packages), strict=True):
+            opened[spec] = source
+            if isinstance(source, Skip):
+                progress.log(f"{spec}: {source.detail}")
+            progress.advance()
     return opened
 
 
 def _with_unique_prefixes(sources: Sequence[Source]) -> list[Source]:
     """Number the sources, and give each a prefix that no other has: the second `src` becomes `src~2`."""
-    taken: set[str] = set()
-    numbered: list[Source] = []
+    numbered: dict[str, Source] = {}
     for index, source in enumerate(sources):
         prefix, number = source.prefix, 1
-        while prefix in taken:
+        while prefix in numbered:
             number += 1
             prefix = f"{source.prefix}~{number}"
-        taken.add(prefix)
-        numbered.append(replace(source, index=index, prefix=prefix))
-    return numbered
+        numbered[prefix] = replace(source, index=index, prefix=prefix)
+    return list(numbered.values())
 
 
 def _with_record_paths(sources: list[Source], options: SourceOptions) -> list[Source]:
@@ -230,8 +190,3 @@ def _with_record_paths(sources: list[Source], options: SourceOptions) -> list[So
 
 def _name_of(path: Path) -> str:
     return printable(path.resolve().name) or "root"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

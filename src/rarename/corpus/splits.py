@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from rarename.corpus.document import read_list
 from rarename.errors import UsageError
 
 
@@ -16,8 +17,7 @@ class SplitName(StrEnum):
     TEST = "test"
 
 
-FRACTIONS = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}
-"""The fraction of all nodes in each split; training has the rest."""
+FRACTIONS = {SplitName.TEST: 0.1, SplitName.VALIDATION: 0.1}  # of all nodes; training has the rest
 GAP = 0.05
 """A split is full when less than this fraction of it is left. Only small projects would fit into the last gap, so
 filling it would draw the smallest projects into every test split."""
@@ -29,14 +29,14 @@ def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
     Projects come in an order drawn from the seed. Each goes to test or validation, whichever has more room left, if it
     fits there. All others are for training. An empty split takes the smallest project of training, unless that is the
     only one.
-
-    >>> splits = assign_splits({"a": 50, "b": 40, "c": 5, "d": 5}, seed=0)
-    >>> sorted((name, str(split)) for name, split in splits.items())
-    [('a', 'train'), ('b', 'train'), ('c', 'test'), ('d', 'validation')]
     """
+
+    def drawn(project: str) -> bytes:
+        return hashlib.blake2b(f"{seed}\0{project}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
+
     total = sum(sizes.values())
     room = {split: fraction * total for split, fraction in FRACTIONS.items()}
-    assigned = dict.fromkeys(sorted(sizes, key=lambda project: _draw(project, seed)), SplitName.TRAIN)
+    assigned = dict.fromkeys(sorted(sizes, key=drawn), SplitName.TRAIN)
     for project in assigned:
         split = max(room, key=lambda split: room[split] / FRACTIONS[split])
         if sizes[project] <= room[split] and room[split] > GAP * FRACTIONS[split] * total:
@@ -49,23 +49,14 @@ def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
     return assigned
 
 
-def _draw(project: str, seed: int) -> bytes:
-    return hashlib.blake2b(f"{seed}\0{project}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
-
-
 def read_splits(path: Path) -> dict[str, SplitName]:
     """Read the splits of projects: each line is the name of a split, a blank and a project."""
     splits = {}
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: the list of splits cannot be read: {error}") from None
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, _, project = line.strip().partition(" ")
-        if name not in list(SplitName) or not project:
-            expected = f"one of {', '.join(SplitName)}, a blank and a project"
-            raise UsageError(f"{path}:{number}: expected {expected}, not {line!r}")
-        splits[project.strip()] = SplitName(name)
+    for number, line in enumerate(read_list(path).splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            name, _, project = line.strip().partition(" ")
+            if name not in list(SplitName) or not project:
+                expected = f"one of {', '.join(SplitName)}, a blank and a project"
+                raise UsageError(f"{path}:{number}: expected {expected}, not {line!r}")
+            splits[project.strip()] = SplitName(name)
     return splits

@@ -1,19 +1,13 @@
 """The corpus on disk: written once, memory-mapped, read by index from many workers.
 
-    corpus/
-    ├── manifest.json        format version, language, sources, counts, what was skipped and why
-    ├── skipped.jsonl        every file that was skipped, with its reason
-    ├── values.arrow         every value by rank, with its counts in the training split
-    ├── types.arrow          every node type, most frequent first, with its count
-    └── train-00000.arrow …  a row for each file of a split: its nodes as flat integer columns
-
-All tables are Arrow files without compression. Reading a table maps it into memory, and a list column is a flat integer
-array with offsets. `docs/corpus-format.md` describes every column.
+All tables are Arrow files without compression, so a list column is a flat integer array with offsets.
+`docs/corpus-format.md` describes every file and column.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rarename.corpus.document import sha256
 from rarename.corpus.splits import SplitName
 from rarename.errors import CorpusError
 from rarename.io import replacing
@@ -33,9 +28,10 @@ from rarename.vocabulary import Special, Vocabulary, is_placeholder
 FORMAT = "rarename-corpus"
 VERSION = 2
 MANIFEST = "manifest.json"
-EMPTY_RANK = Special.EMPTY.rank
-"""The value of a node without a value."""
+EMPTY_RANK = Special.EMPTY.rank  # the value of a node without a value
 
+# The columns of `values.arrow` that count occurrences, by the role of the value. The same string may be a name in one
+# node and a literal in another. With counts by role, one corpus serves tasks that mask literals and tasks that do not.
 ROLE_GROUPS = {
     "names": IDENTIFIER_ROLES,
     "others": frozenset({Role.OPERATOR, Role.CONSTANT}),
@@ -43,29 +39,11 @@ ROLE_GROUPS = {
     "strings": frozenset({Role.STRING}),
     "regexps": frozenset({Role.REGEXP}),
 }
-"""The columns of `values.arrow` that count occurrences, by the role of the value.
-
-The same string may be a name in one node and a literal in another. With counts by role, one corpus serves tasks that
-mask literals and tasks that do not.
-"""
-
-NODE_COLUMNS = {
-    "types": pa.int16(),
-    "values": pa.int32(),
-    "parents": pa.int32(),
-    "roles": pa.int8(),
-    "lines": pa.int32(),
-}
-"""List columns with an entry for each node of a file."""
-
-
-BUG_COLUMNS = {
-    "bug_location": pa.int32(),
-    "repair_targets": pa.list_(pa.int32()),
-    "repair_candidates": pa.list_(pa.int32()),
-    "bug_kind": pa.string(),
-}
-"""The fields of the `MisuseLabel` of a GREAT example."""
+# List columns with an entry for each node of a file.
+_INT, _INTS = pa.int32(), pa.list_(pa.int32())
+NODE_COLUMNS = {"types": pa.int16(), "values": _INT, "parents": _INT, "roles": pa.int8(), "lines": _INT}
+# The fields of the `MisuseLabel` of a GREAT example.
+BUG_COLUMNS = {"bug_location": _INT, "repair_targets": _INTS, "repair_candidates": _INTS, "bug_kind": pa.string()}
 
 
 @dataclass(frozen=True)
@@ -75,13 +53,11 @@ class StoredFile:
     path: str
     project: str
     types: NDArray[np.int16]
-    values: NDArray[np.int32]
-    """Rank ids; a node without a value has `Special.EMPTY.rank`."""
+    values: NDArray[np.int32]  # rank ids; a node without a value has `Special.EMPTY.rank`
     parents: NDArray[np.int32]
     roles: NDArray[np.int8]
     lines: NDArray[np.int32]
-    functions: NDArray[np.int32]
-    """A row `start, length` for each function, nested ones included, duplicates excluded."""
+    functions: NDArray[np.int32]  # a row `start, length` for each, nested ones included, duplicates excluded
     bug: MisuseLabel | None
 
 
@@ -99,7 +75,19 @@ class Split:
         if not 0 <= index < len(self):
             raise IndexError(f"index {index} is out of range: the split has {len(self)} files")
         shard = int(np.searchsorted(self._starts, index, side="right")) - 1
-        return _stored_file(self._tables[shard], index - int(self._starts[shard]))
+        table, row = self._tables[shard], index - int(self._starts[shard])
+
+        def numbers(name: str) -> Any:
+            return table.column(name)[row].values.to_numpy()
+
+        bug = None
+        if "bug_location" in table.column_names:
+            location, targets, candidates, kind = (table.column(name)[row].as_py() for name in BUG_COLUMNS)
+            bug = MisuseLabel(location, tuple(targets), tuple(candidates), kind)
+        path, project = (table.column(name)[row].as_py() for name in ("path", "project"))
+        functions = np.stack([numbers("function_starts"), numbers("function_lengths")], axis=1)
+        columns = {name: numbers(name) for name in NODE_COLUMNS}
+        return StoredFile(path, project, **columns, functions=functions, bug=bug)
 
     def __iter__(self) -> Iterator[StoredFile]:
         return (self[index] for index in range(len(self)))
@@ -113,22 +101,8 @@ class Split:
             yield np.diff(offsets).astype(np.int64), table.column("project").to_pylist(), flat
 
 
-def content_digest(corpus: Path) -> str:
-    """A SHA-256 of the names and bytes of all tables."""
-    digest = hashlib.sha256()
-    for path in sorted(corpus.glob("*.arrow")):
-        with path.open("rb") as file:
-            digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return digest.hexdigest()
-
-
 class Corpus:
-    """A finished corpus.
-
-    >>> corpus = Corpus("corpora/pypi")                                     # doctest: +SKIP
-    >>> corpus.vocabulary(3)                                                # doctest: +SKIP
-    Vocabulary(3 names: self, None, os, …)
-    """
+    """A finished corpus."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -140,11 +114,9 @@ class Corpus:
         return language_named(self.manifest["language"])
 
     def digest(self) -> str:
-        """Identifies the content of the corpus, whatever its folder and the command that made it.
-
-        It does not read the tables, because `prepare` has stored their digest. It adds their sizes, because a table
-        that was replaced since then has most likely another size.
-        """
+        """Identifies the content of the corpus, whatever its folder and the command that made it."""
+        # The tables are not read, because `prepare` has stored their digest. A table that was replaced since then has
+        # most likely another size.
         sizes = "".join(f"{path.name} {path.stat().st_size}\n" for path in sorted(self.path.glob("*.arrow")))
         return hashlib.sha256(f"{self.manifest['digest']}\n{sizes}".encode()).hexdigest()
 
@@ -176,16 +148,15 @@ class Corpus:
 
     def counts(self, *groups: str) -> NDArray[np.int64]:
         """How often each value, by rank, occurs in training in these `ROLE_GROUPS`, by default all."""
-        counts = np.zeros(self.num_values, dtype=np.int64)
-        for group in groups or ROLE_GROUPS:
-            counts += self._values.column(group).to_numpy()
+        columns = [self._values.column(group).to_numpy() for group in groups or ROLE_GROUPS]
+        counts: NDArray[np.int64] = np.sum(columns, axis=0)
         return counts
 
     def ranking(self, *groups: str) -> NDArray[np.int64]:
         """For each rank id, the rank of its value if only these groups of roles are counted.
 
-        A task that masks strings uses `ranking("names", "others", "numbers")`. A vocabulary of size N then has the
-        values of ranks below N, and none of them is a string. Values that do not occur come last.
+        A vocabulary of size N has the values of ranks below N. With `ranking("names", "others", "numbers")` none of
+        them is a string. Values that do not occur come last.
         """
         counts = self.counts(*groups)
         counts[self._first_placeholder :] = -1
@@ -227,29 +198,35 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise CorpusError(f"{folder} is not finished; run the same `rarename prepare` again to resume")
         raise CorpusError(f"{folder} is not a corpus (it has no {MANIFEST}); make one with `rarename prepare`")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        version = (manifest["format"], manifest["version"])
-        if version == (FORMAT, VERSION):
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        met, expected = f"{manifest['format']} version {manifest['version']}", f"{FORMAT} version {VERSION}"
+        if met == expected:
             for key in ("language", "request", "sources", "splits", "types", "values", "digest", "skipped"):
                 manifest[key]
     except (ValueError, KeyError, TypeError) as error:
         raise CorpusError(f"{path} is damaged: {error!r}; prepare the corpus again") from error
-    if version != (FORMAT, VERSION):
-        raise CorpusError(
-            f"{folder} has format {version[0]} version {version[1]}; this rarename reads {FORMAT} version {VERSION}. "
-            "Prepare the corpus again with this version."
-        )
-    return dict(manifest)
+    if met != expected:
+        advice = "Prepare the corpus again with this version."
+        raise CorpusError(f"{folder} has format {met}; this rarename reads {expected}. {advice}")
+    return manifest
+
+
+def content_digest(corpus: Path) -> str:
+    """A SHA-256 of the names and bytes of all tables."""
+    lines = (f"{path.name} {sha256(path)}\n" for path in sorted(corpus.glob("*.arrow")))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@contextmanager
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatchFileWriter]:
+    """Write an Arrow file atomically."""
+    with replacing(path) as temporary, pa.ipc.new_file(str(temporary), schema) as writer:
+        yield writer
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write an Arrow file atomically."""
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema) as writer,
-    ):
-        # One batch, so that each column is one flat array.
+    """Write a table as one batch, so that each column is one flat array."""
+    with table_writer(path, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
 
 
@@ -259,20 +236,3 @@ def read_table(path: Path) -> pa.Table:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (OSError, pa.ArrowInvalid) as error:
         raise CorpusError(f"{path} is missing or damaged: {error}; prepare the corpus again") from error
-
-
-def _stored_file(table: pa.Table, row: int) -> StoredFile:
-    def numbers(name: str) -> Any:
-        return table.column(name)[row].values.to_numpy()
-
-    bug = None
-    if "bug_location" in table.column_names:
-        location, targets, candidates, kind = (table.column(name)[row].as_py() for name in BUG_COLUMNS)
-        bug = MisuseLabel(location, tuple(targets), tuple(candidates), kind)
-    return StoredFile(
-        path=table.column("path")[row].as_py(),
-        project=table.column("project")[row].as_py(),
-        **{name: numbers(name) for name in NODE_COLUMNS},
-        functions=np.stack([numbers("function_starts"), numbers("function_lengths")], axis=1),
-        bug=bug,
-    )

@@ -6,21 +6,16 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-STREAM_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
-"""What reading a damaged stream raises."""
+STREAM_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)  # raised for a damaged stream
 
 Stream = io.BufferedReader | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 
-_OPENERS: dict[bytes, Callable[[io.BufferedReader], Stream]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}
-"""By the first bytes of a file."""
-_MAX_READ = 1 << 20
+# By the first bytes of a file.
+_OPENERS: dict[bytes, Callable[[io.BufferedReader], Stream]]
+_OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
 
 class BudgetExceeded(Exception):
@@ -48,7 +43,7 @@ class MeteredStream(io.RawIOBase):
                 raise BudgetExceeded(f"over {self._budget} bytes, uncompressed")
             raise BudgetExceeded("a header larger than any honest one")
         # `read` would collect all bytes, and lose those before a damaged part
-        content = self._stream.read1(min(size if size >= 0 else left, left, _MAX_READ))
+        content = self._stream.read1(min(size if size >= 0 else left, left, 1 << 20))
         self._left -= len(content)
         self._allowed -= len(content)
         return content
@@ -60,10 +55,7 @@ def open_stream(path: Path) -> Iterator[Stream]:
     with path.open("rb") as raw:
         head = raw.peek(6)
         opener = next((opener for start, opener in _OPENERS.items() if head.startswith(start)), None)
-        if opener is None:
-            yield raw
-            return
-        with opener(raw) as stream:
+        with opener(raw) if opener else nullcontext(raw) as stream:
             yield stream
 
 

@@ -1,27 +1,29 @@
-"""Ranks: every value of a corpus by its frequency in training, without holding all values in memory.
+"""Ranks: every value and node type of a corpus by its frequency in training, without holding all values in memory.
 
 Values are identified by their 64-bit hashes. The counts of each shard are sorted by hash, so a range of hashes is a
 slice of each. Ranges are merged one after the other, and only one number per distinct value stays in memory.
 """
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from rarename.corpus.store import ROLE_GROUPS, read_table
+from rarename.corpus.store import ROLE_GROUPS, read_table, table_writer, write_table
 from rarename.io import replacing
 from rarename.progress import Progress
 
-ROWS_PER_RANGE = 500_000
-"""About how many counts are merged at a time."""
+ROWS_PER_RANGE = 500_000  # about how many counts are merged at a time
+VALUES_PER_BATCH = 25_000  # written at a time
 
-RANK_TYPE = np.dtype([("hash", np.uint64), ("rank", np.int32), ("owner", np.int32)])
-"""The rank of each value, sorted by hash. Its owner is the first shard that has it, which writes its string."""
-
+# The owner of a value is the first shard that has it, which writes its string.
+_RANK_FIELDS: list[tuple[str, Any]] = [("hash", np.uint64), ("rank", np.int32), ("owner", np.int32)]
 _COUNT_FIELDS: list[tuple[str, Any]] = [("is_placeholder", np.bool_), *((group, np.uint32) for group in ROLE_GROUPS)]
 
 
@@ -44,7 +46,7 @@ def rank_values(counts: Sequence[Path], ranks_path: Path, counts_path: Path, pro
     rank_of[order] = np.arange(len(order), dtype=np.int32)
     del totals, order
     with replacing(ranks_path) as ranks_part, replacing(counts_path) as counts_part:
-        by_hash = open_memmap(ranks_part, mode="w+", dtype=RANK_TYPE, shape=rank_of.shape)
+        by_hash = open_memmap(ranks_part, mode="w+", dtype=np.dtype(_RANK_FIELDS), shape=rank_of.shape)
         by_rank = open_memmap(counts_part, mode="w+", dtype=np.dtype(_COUNT_FIELDS), shape=rank_of.shape)
         start = 0
         for merged in _merge(counts, num_ranges):
@@ -56,6 +58,34 @@ def rank_values(counts: Sequence[Path], ranks_path: Path, counts_path: Path, pro
             progress.advance()
         by_hash.flush()
         by_rank.flush()
+
+
+def write_values(ranked: Sequence[Path], counts_path: Path, values_path: Path, progress: Progress) -> int:
+    """Write every value by its rank; returns the number of values. `ranked` has the table of each shard."""
+    counts = np.load(counts_path, mmap_mode="r")
+    progress.start("writing values", len(counts))
+    schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in ROLE_GROUPS)])
+    with table_writer(values_path, schema) as writer:
+        for start in range(0, len(counts), VALUES_PER_BATCH):
+            batch = counts[start : start + VALUES_PER_BATCH]
+            found = pa.concat_tables([_ranks_between(path, start, start + len(batch)) for path in ranked])
+            order = pa.array(np.argsort(found.column("rank").to_numpy()))
+            columns = [found.column("value").take(order).combine_chunks()]
+            columns += [pa.array(batch[group].astype(np.int64)) for group in ROLE_GROUPS]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+            progress.advance(len(batch))
+    return len(counts)
+
+
+def rank_types(counts: Sequence[Path], types_path: Path) -> list[str]:
+    """Write the node types, the most frequent first. `counts` has the table of each shard."""
+    total: Counter[str] = Counter()
+    for path in counts:
+        total.update(json.loads(read_table(path).schema.metadata[b"types"]))
+    types = sorted(total, key=lambda name: (-total[name], name))
+    columns = {"type": pa.array(types, pa.string()), "count": pa.array([total[name] for name in types], pa.int64())}
+    write_table(types_path, pa.table(columns))
+    return types
 
 
 def look_up(ranks: Path, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -72,7 +102,7 @@ def _merge(counts: Sequence[Path], num_ranges: int) -> Iterator[NDArray[Any]]:
         first, last = 2**64 * number // num_ranges, 2**64 * (number + 1) // num_ranges - 1
         rows = np.concatenate([_rows(path, owner, first, last) for owner, path in enumerate(counts)])
         rows = rows[np.argsort(rows["hash"], kind="stable")]  # the first shard of equal hashes is the owner
-        starts = np.nonzero(np.concatenate([[True], rows["hash"][1:] != rows["hash"][:-1]])[: len(rows)])[0]
+        _, starts = np.unique(rows["hash"], return_index=True)
         merged = rows[starts]
         for group in ROLE_GROUPS:
             merged[group] = np.add.reduceat(rows[group], starts) if len(starts) else 0
@@ -90,3 +120,9 @@ def _rows(path: Path, owner: int, first: int, last: int) -> NDArray[Any]:
     for name in ("hash", *(name for name, _ in _COUNT_FIELDS)):
         rows[name] = table.column(name).slice(start, end - start).to_numpy()
     return rows
+
+
+def _ranks_between(ranked: Path, start: int, stop: int) -> pa.Table:
+    table = read_table(ranked)
+    first, last = np.searchsorted(table.column("rank").to_numpy(), [start, stop]).tolist()
+    return table.take(pa.array(np.arange(first, last)))  # a copy, as above
