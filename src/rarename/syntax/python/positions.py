@@ -85,7 +85,7 @@ def set_span(node: Any, span: RawSpan) -> None:
     node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = span
 
 
-def set_span_between(node: Any, first: Any, last: Any) -> Any:
+def set_extent(node: Any, first: Any, last: Any) -> Any:
     """Let a node extend from the start of `first` to the end of `last`; returns the node."""
     node.lineno, node.col_offset = first.lineno, first.col_offset
     node.end_lineno, node.end_col_offset = last.end_lineno, last.end_col_offset
