@@ -267,12 +267,6 @@ def _unary(node: Any, source: Source) -> Translation:
     return _UNARY_OP_TYPES[type(node.op)], None, (operand,)
 
 
-def _compare(node: Any, source: Source) -> Translation:
-    """A chain takes the names of all its operators: `a < b <= c` is CompareLtLtE."""
-    names = [type(operator).__name__ for operator in node.ops]
-    return "Compare" + "".join(names), None, (node.left, *node.comparators)
-
-
 def _dict(node: Any, source: Source) -> Translation:
     """All keys, then all values; the value of `**more`, which has no key, is wrapped."""
     pairs = zip(node.keys, node.values, strict=True)
@@ -312,7 +306,6 @@ RULES: dict[type, Rule] = {
     ast.AsyncWith: _with,
     ast.BinOp: lambda node, _: (_BIN_OP_TYPES[type(node.op)], None, (node.left, node.right)),
     ast.ClassDef: _class,
-    ast.Compare: _compare,
     ast.Dict: _dict,
     ast.ExceptHandler: _except_handler,
     ast.Expr: lambda node, _: ("Expr", None, (node.value,)),
