@@ -17,7 +17,7 @@ from rarename.syntax.language import Language
 from rarename.syntax.open_brackets import OpenBracket
 from rarename.syntax.python.lexer import Lexer, Line
 from rarename.syntax.python.parser import parse_ast
-from rarename.syntax.python.scope import FUNCTION_TYPES
+from rarename.syntax.python.scope import DEFINITION_TYPES
 from rarename.syntax.traversal import Traversal
 
 _MAX_ENDINGS = 12  # attempts to close the statement at the cursor
@@ -31,7 +31,6 @@ _TOP_LEVEL_STATEMENTS = (
     re.compile(r"^(?:async|class|def|from|import|@)\b", re.MULTILINE),
 )
 """The start of a statement of the module: any statement, or only those that are certain."""
-_DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef"}
 
 
 def later_bindings(rest: str, language: Language) -> LaterBindings:
@@ -45,7 +44,7 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
         definitions, variables = set[str](), set[str]()
         for value, type_, parent in zip(traversal.values, traversal.types, traversal.parents, strict=True):
             is_top_level, name = 0 in (parent, traversal.parents[parent]), (value or "").partition(".")[0]
-            if (parent == 0 and type_ in _DEFINITION_TYPES) or (type_ == "alias" and is_top_level):
+            if type_ in DEFINITION_TYPES and is_top_level:
                 definitions.add(name)
             elif (type_ == "NameStore" and is_top_level) or traversal.types[parent] == "Global":
                 variables.add(name)
@@ -93,19 +92,12 @@ def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
     for ending in islice(endings, num_attempts(len(whole), _MAX_ENDINGS)):
         yield whole + ending, first
     head = "" if lexer.is_in_header else lexer.text[lexer.line.start : lexer.statement_start]
-    starts = [
-        (depth, index)
-        for depth, bracket in enumerate(lexer.stack)
-        for index in range(int(depth == 0), len(bracket.tokens))  # the first token starts the whole statement
-    ]
-    for depth, index in starts[-_MAX_TAILS:]:
-        bracket = lexer.stack[depth]
-        tail = lexer.text[bracket.starts[index] :]
+    starts = [start for bracket in lexer.stack for start in bracket.starts]
+    for start in [*starts[1:][-_MAX_TAILS:], len(lexer.text)]:  # the first token starts the whole statement
+        tail = lexer.text[start:]
         if len(tail) <= MAX_TAIL_CHARS:
-            stack = [OpenBracket("", "", bracket.tokens[index:]), *lexer.stack[depth + 1 :]]
-            for closing in islice(_closings(stack), _MAX_TAIL_ENDINGS):
+            for closing in islice(_closings(Lexer(tail).stack), _MAX_TAIL_ENDINGS):
                 yield head + tail + dummy + closing, first if head else ""
-    yield head + dummy, first if head else ""
 
 
 def _closings(stack: Sequence[OpenBracket]) -> Iterator[str]:
@@ -127,15 +119,14 @@ def _missing(bracket: OpenBracket, is_innermost: bool) -> list[str]:
     return missing
 
 
-_CONTEXTS = {"elif": "if 0: pass\n", "else": "if 0: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
+_CONTEXTS = {"except": "try: pass\n", "finally": "try: pass\n", "case": "match 0:\n "}
+_CONTEXTS |= dict.fromkeys(("elif", "else"), "if 0: pass\n")
 
 
 def _parses(text: str, first: str) -> bool:
     """Whether a statement parses in a context in which its first token is possible."""
-    text += _body(text, first)
-    if first == "case":
-        return _is_valid(f"match 0:\n {text}") or _is_valid(text)
-    return _is_valid(_CONTEXTS.get(first, "") + text + ("\nexcept: pass" if first == "try" else ""))
+    text += _body(text, first) + ("\nexcept: pass" if first == "try" else "")
+    return any(_is_valid(context + text) for context in {_CONTEXTS.get(first, ""), ""})
 
 
 def _body(text: str, first: str) -> str:

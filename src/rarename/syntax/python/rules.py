@@ -85,10 +85,8 @@ def _module(node: Any, source: Source) -> Translation:
 
 def _annotated_assign(node: Any, source: Source) -> Translation:
     """`x: int = 1` is an Assign with a last child for the annotation: without it, the tree of `x = 1`."""
-    annotation = ("annotation", [node.annotation])
-    if node.value is None:
-        return "AnnAssign", None, (node.target, annotation)
-    return "Assign", None, (node.target, node.value, annotation)
+    type_ = "AnnAssign" if node.value is None else "Assign"
+    return type_, None, _present(node.target, node.value, ("annotation", [node.annotation]))
 
 
 def _function(node: Any, source: Source) -> Translation:

@@ -20,7 +20,7 @@ _CALLABLE_TYPES = FUNCTION_TYPES | {"Lambda"}
 _BUILTINS = frozenset(dir(builtins)) | {"__annotations__", "__builtins__", "__cached__", "__file__", "__path__"}
 
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
-_DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef", "alias"}
+DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef", "alias"}
 _DECLARATION_TYPES = frozenset({"Global", "Nonlocal"})
 _ASSIGNMENT_TYPES = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 _FOR_TYPES = frozenset({"For", "AsyncFor"})
@@ -72,7 +72,7 @@ class _Resolver:
             names |= self.source.later.variables
         for node, name, scope in self.bindings:
             is_before = node < self.node or node < loop_end
-            is_definition = self.types[node] in _DEFINITION_TYPES or self.types[self.parents[node]] == "alias"
+            is_definition = self.types[node] in DEFINITION_TYPES or self.types[self.parents[node]] == "alias"
             is_available_later = scope not in ordered or (scope == 0 and is_definition)
             if scope in visible and node not in not_yet_bound and (is_before or (is_final and is_available_later)):
                 names.add(name)
