@@ -26,17 +26,13 @@ _MAX_TAIL_ENDINGS = 4  # attempts to close each of these parts
 _MAX_LAYOUTS = 10  # attempts to make the lines above parse
 
 STATEMENT_END = re.compile(r"[ \t\f\r]*(?:#|\n|\Z)")
-_TOP_LEVEL_STATEMENTS = (
-    re.compile(r"^(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)", re.MULTILINE),
-    re.compile(r"^(?:async|class|def|from|import|@)\b", re.MULTILINE),
-)
-"""The start of a statement of the module: any statement, or only those that are certain."""
+_TOP_LEVEL_STATEMENT = re.compile(r"^(?!(?:elif|else|except|finally)\b)(?:[^\W\d]|@)", re.MULTILINE)
 
 
 def later_bindings(rest: str, language: Language) -> LaterBindings:
     """What the text after the cursor binds for the whole module."""
     rest = rest.partition("\n")[2]
-    for start in filter(None, (pattern.search(rest) for pattern in _TOP_LEVEL_STATEMENTS)):
+    for start in islice(_TOP_LEVEL_STATEMENT.finditer(rest), 2):  # the first may belong to what was left out
         try:
             traversal = language.parse(rest[start.start() :], False)
         except ParseError:
@@ -74,10 +70,7 @@ def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, 
 
 
 def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
-    """The statement with what may end it, then with only its end that may be an expression; each with its first token.
-
-    The most probable come first.
-    """
+    """The statement with what may end it, then the ends of it that may be expressions; each with its first token."""
     first, whole = lexer.line.first, lexer.text[lexer.line.start :] + dummy
     if lexer.is_bare_name and first != "@":
         yield whole + CALL, first
@@ -151,7 +144,6 @@ def _is_valid(text: str) -> bool:
 _PYTHON_2_EXCEPT = re.compile(r"(except\b.*?),\s*(\w+)\s*:", re.DOTALL)
 _DEFINITION = re.compile(r"(?:async\s+)?(def|class)\s+(\w+)")
 _PARAMETER = re.compile(r"[(,]\s*\**([^\W\d]\w*)")
-_PLAIN_HEADERS = {"elif": "elif 0:", "else": "else:", "except": "except:", "finally": "finally:", "try": "try:"}
 
 
 def _simplified(line: Line) -> Line:
@@ -162,7 +154,7 @@ def _simplified(line: Line) -> Line:
     if definition := _DEFINITION.match(line.text):
         names = dict.fromkeys(_PARAMETER.findall(line.text) if definition[1] == "def" else ())
         return replace(line, text=f"{definition[1]} {definition[2]}({', '.join(names)}):")
-    return replace(line, text=_PLAIN_HEADERS.get(line.first, "if 0:") if line.text.endswith(":") else "")
+    return replace(line, text="if 0:" if line.text.endswith(":") else "")
 
 
 def _layout(lines: Iterable[Line]) -> str:
@@ -204,7 +196,8 @@ def _layout(lines: Iterable[Line]) -> str:
 def _without_row(text: str, number: int, dummy: str) -> str:
     """The text with a row that means nothing in place of the one that the parser rejects."""
     rows = text.split("\n")
-    row = rows[number - 1]
-    plain = dummy if dummy in row else "if 0:" if row.endswith(":") else "pass"
-    rows[number - 1] = row[: len(row) - len(row.lstrip())] + plain
+    index = min(number, len(rows)) - 1
+    row = rows[index].lstrip()
+    header = "if 0:" if row.endswith(":") else "pass"
+    rows[index] = rows[index].removesuffix(row) + (dummy if dummy in row else header)
     return "\n".join(rows)

@@ -17,7 +17,6 @@ _HEADER_LINE = re.compile(r"(?:async[^\S\n]+)?(?:for|if|else)\b[^\n]*:[^\S\n]*(?
 """A header whose keyword is also possible in brackets; there no line would end with a colon."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _OPERANDS = frozenset({"()", "[]", "{}", NUMBER, STRING, "None", "True", "False", "..."})
-_LINKS = frozenset({".", "()", "[]", STRING})
 _BEFORE_NAME = (["match"], ["case"], ["type"], ["print"], ["from", "..."])
 """What a name may follow although it ends like an operand; `print` is a statement of Python 2."""
 
@@ -79,9 +78,8 @@ class Lexer:
     @property
     def is_bare_name(self) -> bool:
         """Whether the statement is only a name so far, or one after a dot: `‸`, `a.b().‸`."""
-        tokens = self.stack[0].tokens
-        is_chain = all(token in _LINKS or (token.isidentifier() and not iskeyword(token)) for token in tokens)
-        return len(self.stack) == 1 and is_chain and (not tokens or tokens[-1] == ".")
+        is_chain = all(token == "." or _is_operand(token) for token in self.stack[0].tokens)
+        return len(self.stack) == 1 and is_chain and self.stack[0].last in ("", ".")
 
     @property
     def starts_argument(self) -> bool:

@@ -142,8 +142,7 @@ def _try(node: Any, source: Source) -> Translation:
     """`try/except/finally` is a TryFinally whose body holds one TryExcept; `except*` has its own type."""
     if not node.finalbody:
         type_ = "TryExcept" if type(node) is ast.Try else "TryExceptStar"
-        orelse = _list("orelse", node.orelse)
-        return type_, None, [("body", node.body), ("handlers", node.handlers), *orelse]
+        return type_, None, [("body", node.body), ("handlers", node.handlers), *_list("orelse", node.orelse)]
     body = node.body
     if node.handlers:
         inner = type(node)(body=node.body, handlers=node.handlers, orelse=node.orelse, finalbody=[])

@@ -12,8 +12,7 @@ from rarename.syntax.python.positions import NAME_SPANS, Source, span_of
 from rarename.syntax.python.rules import ATTRIBUTE_TYPES, NAME_TYPES, RULES, arguments_of, default_rule
 from rarename.syntax.traversal import NO_PLACE, Traversal
 
-_NUM_COLUMNS = 4
-"""Type, value, parent and span: the rows of all nodes are in one flat list."""
+_NUM_COLUMNS = 4  # type, value, parent and span: the rows of all nodes are in one flat list
 
 
 def walk(tree: ast.Module, source: Source) -> Traversal:
