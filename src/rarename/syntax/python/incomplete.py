@@ -154,7 +154,7 @@ def _simplified(line: Line) -> Line:
     if definition := _DEFINITION.match(line.text):
         names = dict.fromkeys(_PARAMETER.findall(line.text) if definition[1] == "def" else ())
         return replace(line, text=f"{definition[1]} {definition[2]}({', '.join(names)}):")
-    return replace(line, text="if 0:" if line.text.endswith(":") else "")
+    return replace(line, first="if", text="if 0:" if line.text.endswith(":") else "")
 
 
 def _layout(lines: Iterable[Line]) -> str:
