@@ -197,6 +197,8 @@ def _without_row(text: str, number: int, dummy: str) -> str:
     """The text with a row that means nothing in place of the one that the parser rejects."""
     rows = text.split("\n")
     index = min(number, len(rows)) - 1
+    while index > 0 and rows[index].strip() in ("", "pass", "if 0:", dummy):  # the cause is above
+        index -= 1
     row = rows[index].lstrip()
     header = "if 0:" if row.endswith(":") else "pass"
     rows[index] = rows[index].removesuffix(row) + (dummy if dummy in row else header)

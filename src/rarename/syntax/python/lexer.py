@@ -36,8 +36,7 @@ _TOKEN = re.compile(
 )
 _ENCLOSING = {"comment": "a comment", "number": "a number", "open_triple": "a string", "open_single": "a string"}
 _BRACES = re.compile(r"\\N\{[^}]*\}|\{\{?|\}\}?")
-_FIELD = "{field"
-"""The opener of a replacement field of an f-string."""
+_FIELD = "{field"  # the opener of a replacement field of an f-string
 
 
 @dataclass(slots=True)

@@ -288,10 +288,9 @@ _CONVERSIONS = {ord("s"): "Str", ord("r"): "Repr", ord("a"): "Ascii"}
 def _formatted_value(node: Any, source: Source) -> Translation:
     """FormattedValue, and Interpolation of template strings: `!r` is appended to the type like an operator."""
     type_ = type(node).__name__ + _CONVERSIONS.get(node.conversion, "")
-    if node.format_spec is None:
-        return type_, None, (node.value,)
     # The format is a list node here, not a JoinedStr of `ast`: it has no quotes, its spans need no fix.
-    return type_, None, (node.value, ("JoinedStr", node.format_spec.values))
+    format_ = [] if node.format_spec is None else [("JoinedStr", node.format_spec.values)]
+    return type_, None, (node.value, *format_)
 
 
 RULES: dict[type, Rule] = {
