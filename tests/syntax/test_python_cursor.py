@@ -75,6 +75,7 @@ CASES = {
     "[x for ‸": "NameLoad:x comprehension > NameStore",
     "[x for y in ‸": "comprehension NameStore:y > NameLoad",
     "[x for y in z if ‸": "NameStore:y NameLoad:z > NameLoad",
+    "{‸": "Module Expr Dict > NameLoad",
     "{a: ‸": "Dict NameLoad:a > NameLoad",
     "{a: b, ‸": "Dict NameLoad:a > NameLoad",
     "{a, ‸": "Set NameLoad:a > NameLoad",

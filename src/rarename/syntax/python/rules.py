@@ -51,10 +51,9 @@ def _suffixed(type_: str, base: type[ast.AST]) -> dict[type, str]:
 NAME_TYPES = _suffixed("Name", ast.expr_context)
 ATTRIBUTE_TYPES = _suffixed("Attribute", ast.expr_context)
 _SUBSCRIPT_TYPES = _suffixed("Subscript", ast.expr_context)
-_TUPLE_TYPES = _suffixed("Tuple", ast.expr_context)
 _BIN_OP_TYPES = _suffixed("BinOp", ast.operator)
 _UNARY_OP_TYPES = _suffixed("UnaryOp", ast.unaryop)
-_SUFFIXES = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)
+_SUFFIXES = {*NAME_TYPES, *_BIN_OP_TYPES, *_UNARY_OP_TYPES, *ast.boolop.__subclasses__(), *ast.cmpop.__subclasses__()}
 
 
 def default_rule(node: Any, source: Source) -> Translation:
@@ -66,7 +65,7 @@ def default_rule(node: Any, source: Source) -> Translation:
     for field in node._fields:
         value = getattr(node, field, None)
         for child in value if isinstance(value, list) else (value,):
-            if isinstance(child, _SUFFIXES):
+            if type(child) in _SUFFIXES:
                 type_ += type(child).__name__
             elif isinstance(child, ast.AST):
                 children.append(child)
@@ -325,7 +324,6 @@ RULES: dict[type, Rule] = {
     ast.Subscript: lambda node, _: (_SUBSCRIPT_TYPES[type(node.ctx)], None, (node.value, _index(node.slice))),
     ast.Try: _try,
     ast.TryStar: _try,
-    ast.Tuple: lambda node, _: (_TUPLE_TYPES[type(node.ctx)], None, node.elts),
     ast.UnaryOp: _unary,
     ast.While: lambda node, _: ("While", None, (node.test, *_blocks(node))),
     ast.With: _with,
