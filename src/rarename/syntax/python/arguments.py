@@ -33,14 +33,10 @@ _NAMELESS_KINDS = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL, Paramete
 class _Function:
     """A function that may be called."""
 
-    positional: Sequence[str]
-    """The parameters that positional arguments fill, in this order."""
-    names: frozenset[str]
-    """The parameters that a keyword can name."""
-    takes_any_keyword: bool
-    """Whether it has `**kwargs`."""
-    class_: int = 0
-    """The class whose method it is; 0 if there is none."""
+    positional: Sequence[str]  # the parameters that positional arguments fill, in this order
+    names: frozenset[str]  # the parameters that a keyword can name
+    takes_any_keyword: bool  # it has `**kwargs`
+    class_: int = 0  # the class whose method it is; 0 if there is none
     is_constructor: bool = False
 
 

@@ -19,15 +19,7 @@ from rarename.syntax.traversal import NO_PLACE
 FSTRINGS_ARE_MISPLACED = sys.version_info < (3, 12)
 
 _LITERAL_OR_COMMENT = re.compile(
-    rb"""
-    \#[^\n]*
-  | (?P<prefix>[rRbBuUfF]{0,2})
-    (?: \"{3}[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"{3}
-      | '{3}[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'{3}
-      | "[^"\\]*+(?:\\.[^"\\]*+)*+"
-      | '[^'\\]*+(?:\\.[^'\\]*+)*+' )
-    """,
-    re.VERBOSE | re.DOTALL,
+    rb"""#[^\n]*|(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>"{3}|'{3}|["'])(?:[^\\]|\\.)*?(?P=quote)""", re.DOTALL
 )
 _BRACE_OR_ESCAPE = re.compile(rb"\\N\{[^}]*\}|\\[^{}]|[{}]", re.DOTALL)
 _BRACE = re.compile(rb"[{}]")

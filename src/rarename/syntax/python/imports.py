@@ -34,9 +34,8 @@ def relative_modules(before: str, after: str) -> frozenset[str] | None:
     if cursor is None:
         return None
     modules = set[str]()
-    for found in (*_IMPORT_FROM.finditer(before), *_IMPORT_FROM.finditer(after)):
+    for found in _IMPORT_FROM.finditer(f"{before}\n{after}"):
         if found["dots"].count(".") == cursor["dots"].count("."):
-            modules.update(
-                [found["module"]] if found["module"] else _NAME.findall(found["group"] or found["names"] or "")
-            )
+            names = found["group"] or found["names"] or ""
+            modules.update([found["module"]] if found["module"] else _NAME.findall(names))
     return frozenset(modules)

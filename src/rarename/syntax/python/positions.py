@@ -15,12 +15,11 @@ from typing import Any
 
 from rarename.syntax.traversal import NO_PLACE
 
-RawSpan = tuple[int, int, int, int]
-"""The numbers of a `Span`, without the cost of making one."""
+RawSpan = tuple[int, int, int, int]  # the numbers of a `Span`, without the cost of making one
 
 _GAP = rb"(?:[ \t\f\n]|\\\n|#[^\n]*\n)*+"
 _NAME = rb"[A-Za-z0-9_\x80-\xff]++"
-NAME = re.compile(_NAME)
+NAME = re.compile(rb"(%b)" % _NAME)
 _NAME_BEFORE = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
 COMMENT = re.compile(rb"#[^\n]*")
 _DOTTED_NAME = re.compile(rb"(%b(?:%b\.%b%b)*)" % (_NAME, _GAP, _GAP, _NAME))
@@ -71,21 +70,15 @@ class Source:
         match = _NAME_BEFORE.search(self.text, self.line_starts[line - 1], end)
         return len(match[0]) if match else 0
 
-    def width_after(self, line: int, column: int) -> int:
-        """The number of bytes of the identifier that starts at a position."""
-        match = NAME.match(self.text, self.offset(line, column))
-        return len(match[0]) if match else 0
-
 
 span_of: Callable[[Any], RawSpan] = attrgetter("lineno", "col_offset", "end_lineno", "end_col_offset")
-"""The extent of a node."""
 
 
 def set_span(node: Any, span: RawSpan) -> None:
     node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = span
 
 
-def set_span_between(node: Any, first: Any, last: Any) -> Any:
+def set_extent(node: Any, first: Any, last: Any) -> Any:
     """Let a node extend from the start of `first` to the end of `last`; returns the node."""
     node.lineno, node.col_offset = first.lineno, first.col_offset
     node.end_lineno, node.end_col_offset = last.end_lineno, last.end_col_offset
@@ -94,9 +87,8 @@ def set_span_between(node: Any, first: Any, last: Any) -> Any:
 
 def name_at_start(node: Any, source: Source) -> RawSpan:
     """The identifier of a parameter or keyword; an annotation or a value may follow."""
-    line, column, name = node.lineno, node.col_offset, node.arg
-    width = len(name) if source.is_ascii else source.width_after(line, column)
-    return line, column, line, column + width
+    line, column = node.lineno, node.col_offset
+    return (line, column, line, column + len(node.arg)) if source.is_ascii else source.find(NAME, line, column)
 
 
 def name_at_end(node: Any, name: str, source: Source) -> RawSpan:

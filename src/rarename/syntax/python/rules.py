@@ -7,22 +7,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rarename.syntax.python import positions
 from rarename.syntax.python.fstrings import FSTRINGS_ARE_MISPLACED, fix_spans
 from rarename.syntax.python.literals import number
-from rarename.syntax.python.positions import (
-    AS_NAME,
-    COMMENT,
-    NAME,
-    PATTERN_KEYWORD,
-    REST_NAME,
-    RawSpan,
-    Source,
-    name_at_end,
-    name_at_start,
-    set_span,
-    set_span_between,
-    span_of,
-)
+from rarename.syntax.python.positions import RawSpan, Source, name_at_end, name_at_start, set_extent, set_span, span_of
 from rarename.syntax.traversal import NO_PLACE
 
 Translation = tuple[str, str | None, Sequence[Any]]
@@ -50,8 +38,8 @@ def _present(*children: Any) -> list[Any]:
     return [child for child in children if child is not None]
 
 
-def _optional_list(type_: str, elements: Sequence[Any]) -> list[Any]:
-    """A list node that is left out when empty."""
+def _list(type_: str, elements: Sequence[Any]) -> list[Any]:
+    """A list node; it is left out when empty."""
     return [(type_, elements)] if elements else []
 
 
@@ -63,13 +51,9 @@ def _suffixed(type_: str, base: type[ast.AST]) -> dict[type, str]:
 NAME_TYPES = _suffixed("Name", ast.expr_context)
 ATTRIBUTE_TYPES = _suffixed("Attribute", ast.expr_context)
 _SUBSCRIPT_TYPES = _suffixed("Subscript", ast.expr_context)
-_TUPLE_TYPES = _suffixed("Tuple", ast.expr_context)
-_LIST_TYPES = _suffixed("List", ast.expr_context)
 _BIN_OP_TYPES = _suffixed("BinOp", ast.operator)
-_BOOL_OP_TYPES = _suffixed("BoolOp", ast.boolop)
 _UNARY_OP_TYPES = _suffixed("UnaryOp", ast.unaryop)
-_COMPARE_TYPES = _suffixed("Compare", ast.cmpop)
-_SUFFIXES = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)
+_SUFFIXES = {*NAME_TYPES, *_BIN_OP_TYPES, *_UNARY_OP_TYPES, *ast.boolop.__subclasses__(), *ast.cmpop.__subclasses__()}
 
 
 def default_rule(node: Any, source: Source) -> Translation:
@@ -81,7 +65,7 @@ def default_rule(node: Any, source: Source) -> Translation:
     for field in node._fields:
         value = getattr(node, field, None)
         for child in value if isinstance(value, list) else (value,):
-            if isinstance(child, _SUFFIXES):
+            if type(child) in _SUFFIXES:
                 type_ += type(child).__name__
             elif isinstance(child, ast.AST):
                 children.append(child)
@@ -100,70 +84,47 @@ def _module(node: Any, source: Source) -> Translation:
 
 def _annotated_assign(node: Any, source: Source) -> Translation:
     """`x: int = 1` is an Assign with a last child for the annotation: without it, the tree of `x = 1`."""
-    annotation = ("annotation", [node.annotation])
-    if node.value is None:
-        return "AnnAssign", None, (node.target, annotation)
-    return "Assign", None, (node.target, node.value, annotation)
+    type_ = "AnnAssign" if node.value is None else "Assign"
+    return type_, None, _present(node.target, node.value, ("annotation", [node.annotation]))
 
 
 def _function(node: Any, source: Source) -> Translation:
     children = [node.args, ("body", node.body), ("decorator_list", node.decorator_list)]
-    if node.returns is not None:
-        children.append(("returns", [node.returns]))
-    children += _optional_list("type_params", getattr(node, "type_params", ()))
-    return type(node).__name__, node.name, children
+    return type(node).__name__, node.name, children + _list("returns", _present(node.returns)) + _type_parameters(node)
 
 
 def _class(node: Any, source: Source) -> Translation:
-    children = [
-        ("bases", node.bases),
-        *_named(node.keywords),
-        *_unpacked(node.keywords),
-        ("body", node.body),
-        ("decorator_list", node.decorator_list),
-        *_optional_list("type_params", getattr(node, "type_params", ())),
+    children = [("bases", node.bases), *arguments_of((), node.keywords), ("body", node.body)]
+    return "ClassDef", node.name, [*children, ("decorator_list", node.decorator_list), *_type_parameters(node)]
+
+
+def _type_parameters(node: Any) -> list[Any]:
+    return _list("type_params", getattr(node, "type_params", ()))
+
+
+def _parameters(node: Any, source: Source) -> Translation:
+    parameters = node.posonlyargs + node.args
+    stars = [
+        Node(type_, star.arg, name_at_start(star, source), _annotation(star))
+        for type_, star in (("vararg", node.vararg), ("kwarg", node.kwarg))
+        if star is not None
     ]
-    return "ClassDef", node.name, children
-
-
-def _arguments(node: Any, source: Source) -> Translation:
-    parameters = node.posonlyargs + node.args if node.posonlyargs else node.args
-    children: list[Any] = [("args", parameters), ("defaults", node.defaults)]
-    in_order = parameters + node.defaults[-1:]  # as in the source: the last one ends the span
-    if node.vararg is not None:
-        children.append(_star_parameter("vararg", node.vararg, source))
-        in_order.append(node.vararg)
-    if node.kwarg is not None:
-        children.append(_star_parameter("kwarg", node.kwarg, source))
-    if node.kwonlyargs:
-        children.append(("kwonlyargs", node.kwonlyargs))
-        children += _optional_list("kw_defaults", _present(*node.kw_defaults))
-        in_order += (node.kwonlyargs[0], node.kw_defaults[-1] or node.kwonlyargs[-1])
-    if node.kwarg is not None:
-        in_order.append(node.kwarg)
+    named = _list("kwonlyargs", node.kwonlyargs) + _list("kw_defaults", _present(*node.kw_defaults))
+    last = (*node.defaults[-1:], node.vararg, *node.kwonlyargs, *node.kw_defaults[-1:], node.kwarg)
+    in_order = [*parameters, *_present(*last)]
     if in_order:
-        set_span_between(node, in_order[0], in_order[-1])
+        set_extent(node, in_order[0], in_order[-1])
     else:
         set_span(node, NO_PLACE)
-    return "arguments", None, children
-
-
-def _star_parameter(type_: str, node: Any, source: Source) -> Node:
-    return Node(type_, node.arg, name_at_start(node, source), _annotation(node))
+    return "arguments", None, [("args", parameters), ("defaults", node.defaults), *stars, *named]
 
 
 def _annotation(node: Any) -> Sequence[Any]:
     return () if node.annotation is None else (("annotation", [node.annotation]),)
 
 
-def _if_or_while(node: Any, source: Source) -> Translation:
-    body = (node.test, ("body", node.body))
-    return type(node).__name__, None, (*body, ("orelse", node.orelse)) if node.orelse else body
-
-
-def _for(node: Any, source: Source) -> Translation:
-    body = (node.target, node.iter, ("body", node.body))
-    return type(node).__name__, None, (*body, ("orelse", node.orelse)) if node.orelse else body
+def _blocks(node: Any) -> Sequence[Any]:
+    return (("body", node.body), ("orelse", node.orelse)) if node.orelse else (("body", node.body),)
 
 
 def _with(node: Any, source: Source) -> Translation:
@@ -172,7 +133,7 @@ def _with(node: Any, source: Source) -> Translation:
     body = node.body
     if others:
         inner = type(node)(items=others, body=node.body)
-        body = [set_span_between(inner, others[0].context_expr, node)]
+        body = [set_extent(inner, others[0].context_expr, node)]
     return type(node).__name__, None, _present(item.context_expr, item.optional_vars, ("body", body))
 
 
@@ -180,19 +141,18 @@ def _try(node: Any, source: Source) -> Translation:
     """`try/except/finally` is a TryFinally whose body holds one TryExcept; `except*` has its own type."""
     if not node.finalbody:
         type_ = "TryExcept" if type(node) is ast.Try else "TryExceptStar"
-        orelse = _optional_list("orelse", node.orelse)
-        return type_, None, [("body", node.body), ("handlers", node.handlers), *orelse]
+        return type_, None, [("body", node.body), ("handlers", node.handlers), *_list("orelse", node.orelse)]
     body = node.body
     if node.handlers:
         inner = type(node)(body=node.body, handlers=node.handlers, orelse=node.orelse, finalbody=[])
-        body = [set_span_between(inner, node, (node.orelse or node.handlers)[-1])]
+        body = [set_extent(inner, node, (node.orelse or node.handlers)[-1])]
     return "TryFinally", None, (("body", body), ("finalbody", node.finalbody))
 
 
 def _except_handler(node: Any, source: Source) -> Translation:
     children: list[Any] = [] if node.type is None else [("type", [node.type])]
     if node.name is not None:
-        span = source.find(AS_NAME, node.type.end_lineno, node.type.end_col_offset)
+        span = source.find(positions.AS_NAME, node.type.end_lineno, node.type.end_col_offset)
         children.append(("name", [Node("NameStore", node.name, span)]))
     return "ExceptHandler", None, [*children, ("body", node.body)]
 
@@ -204,14 +164,10 @@ def _alias(node: Any, source: Source) -> Translation:
 
 
 def _global_or_nonlocal(node: Any, source: Source) -> Translation:
-    words = NAME.finditer(source.text, source.start(node), source.end(node))
+    words = positions.NAME.finditer(source.text, source.start(node), source.end(node))
     spans = [source.span(*word.span()) for word in words][1:]
     names = [Node("identifier", name, span) for name, span in zip(node.names, spans, strict=True)]
     return type(node).__name__, None, names
-
-
-def _type_alias(node: Any, source: Source) -> Translation:
-    return "TypeAlias", None, (node.name, node.value, *_optional_list("type_params", node.type_params))
 
 
 def _type_parameter(node: Any, source: Source) -> Translation:
@@ -225,16 +181,8 @@ def _type_parameter(node: Any, source: Source) -> Translation:
 
 def _match(node: Any, source: Source) -> Translation:
     for case in node.cases:
-        set_span_between(case, case.pattern, case.body[-1])
+        set_extent(case, case.pattern, case.body[-1])
     return "Match", None, (node.subject, ("cases", node.cases))
-
-
-def _match_case(node: Any, source: Source) -> Translation:
-    return "match_case", None, (*_present(node.pattern, node.guard), ("body", node.body))
-
-
-def _match_singleton(node: Any, source: Source) -> Translation:
-    return "MatchSingleton", None, (Node("NameLoad", str(node.value), span_of(node)),)
 
 
 def _match_as_or_star(node: Any, source: Source) -> Translation:
@@ -249,7 +197,7 @@ def _match_mapping(node: Any, source: Source) -> Translation:
     children = [*node.keys, *node.patterns]
     if node.rest is not None:
         _, _, line, column = span_of(node.patterns[-1]) if node.patterns else (0, 0, node.lineno, node.col_offset)
-        children.append(Node("NameStore", node.rest, source.find(REST_NAME, line, column)))
+        children.append(Node("NameStore", node.rest, source.find(positions.REST_NAME, line, column)))
     return "MatchMapping", None, children
 
 
@@ -258,7 +206,7 @@ def _match_class(node: Any, source: Source) -> Translation:
     children = [node.cls, *node.patterns]
     previous = children[-1]
     for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
-        span = source.find(PATTERN_KEYWORD, previous.end_lineno, previous.end_col_offset)
+        span = source.find(positions.PATTERN_KEYWORD, previous.end_lineno, previous.end_col_offset)
         children.append(Node("keyword", name, span, (pattern,)))
         previous = pattern
     return "MatchClass", None, children
@@ -267,19 +215,12 @@ def _match_class(node: Any, source: Source) -> Translation:
 # -- expressions --------------------------------------------------------------------------------------------
 
 
-def call_children(node: Any) -> Sequence[Any]:
+def arguments_of(args: Sequence[Any], keywords: Sequence[Any]) -> list[Any]:
     """In Python 2 the operands of `*` and `**` are apart from the arguments: they come last, without a wrapper."""
-    plain = [arg for arg in node.args if type(arg) is not ast.Starred]
-    starred = [arg.value for arg in node.args if type(arg) is ast.Starred]
-    return node.func, *plain, *_named(node.keywords), *starred, *_unpacked(node.keywords)
-
-
-def _named(keywords: Sequence[Any]) -> list[Any]:
-    return [keyword for keyword in keywords if keyword.arg is not None]
-
-
-def _unpacked(keywords: Sequence[Any]) -> list[Any]:
-    return [keyword.value for keyword in keywords if keyword.arg is None]
+    plain = [arg for arg in args if type(arg) is not ast.Starred]
+    named = [keyword for keyword in keywords if keyword.arg is not None]
+    starred = [arg.value for arg in args if type(arg) is ast.Starred]
+    return plain + named + starred + [keyword.value for keyword in keywords if keyword.arg is None]
 
 
 def _index(node: Any) -> Any:
@@ -309,7 +250,7 @@ def _has_second_colon(node: Any, source: Source) -> bool:
     if node.upper is not None:
         return source.text[end - 1 : end] == b":"
     start = source.start(node) if node.lower is None else source.end(node.lower)
-    return COMMENT.sub(b"", source.text[start:end]).count(b":") > 1
+    return positions.COMMENT.sub(b"", source.text[start:end]).count(b":") > 1
 
 
 def _unary(node: Any, source: Source) -> Translation:
@@ -317,32 +258,20 @@ def _unary(node: Any, source: Source) -> Translation:
     operand = node.operand
     if type(node.op) is ast.USub and type(operand) is ast.Constant and type(operand.value) in (int, float, complex):
         between = source.text[source.start(node) + 1 : source.start(operand)]
-        if not between or b"(" not in COMMENT.sub(b"", between):
+        if not between or b"(" not in positions.COMMENT.sub(b"", between):
             return "Num", number(operand.value, is_negative=True), ()
     return _UNARY_OP_TYPES[type(node.op)], None, (operand,)
 
 
-def _compare(node: Any, source: Source) -> Translation:
-    """A chain takes the names of all its operators: `a < b <= c` is CompareLtLtE."""
-    if len(node.ops) == 1:
-        return _COMPARE_TYPES[type(node.ops[0])], None, (node.left, *node.comparators)
-    names = "".join([type(operator).__name__ for operator in node.ops])
-    return f"Compare{names}", None, (node.left, *node.comparators)
-
-
 def _dict(node: Any, source: Source) -> Translation:
     """All keys, then all values; the value of `**more`, which has no key, is wrapped."""
-    if None not in node.keys:
-        return "Dict", None, (*node.keys, *node.values)
-    values = [
-        value if key is not None else ("DoubleStarred", [value])
-        for key, value in zip(node.keys, node.values, strict=True)
-    ]
-    return "Dict", None, (*_present(*node.keys), *values)
+    pairs = zip(node.keys, node.values, strict=True)
+    values = [value if key is not None else ("DoubleStarred", [value]) for key, value in pairs]
+    return "Dict", None, _present(*node.keys) + values
 
 
 def _comprehension(node: Any, source: Source) -> Translation:
-    set_span_between(node, node.target, (node.ifs or [node.iter])[-1])
+    set_extent(node, node.target, (node.ifs or [node.iter])[-1])
     return "comprehension", None, (node.target, node.iter, *node.ifs)
 
 
@@ -358,40 +287,35 @@ _CONVERSIONS = {ord("s"): "Str", ord("r"): "Repr", ord("a"): "Ascii"}
 def _formatted_value(node: Any, source: Source) -> Translation:
     """FormattedValue, and Interpolation of template strings: `!r` is appended to the type like an operator."""
     type_ = type(node).__name__ + _CONVERSIONS.get(node.conversion, "")
-    if node.format_spec is None:
-        return type_, None, (node.value,)
     # The format is a list node here, not a JoinedStr of `ast`: it has no quotes, its spans need no fix.
-    return type_, None, (node.value, ("JoinedStr", node.format_spec.values))
+    format_ = [] if node.format_spec is None else [("JoinedStr", node.format_spec.values)]
+    return type_, None, (node.value, *format_)
 
 
 RULES: dict[type, Rule] = {
     Node: lambda node, _: (node.type, node.value, node.children),
     ast.AnnAssign: _annotated_assign,
     ast.Assign: lambda node, _: ("Assign", None, (*node.targets, node.value)),
-    ast.AsyncFor: _for,
+    ast.AsyncFor: lambda node, _: ("AsyncFor", None, (node.target, node.iter, *_blocks(node))),
     ast.AsyncFunctionDef: _function,
     ast.AsyncWith: _with,
     ast.BinOp: lambda node, _: (_BIN_OP_TYPES[type(node.op)], None, (node.left, node.right)),
-    ast.BoolOp: lambda node, _: (_BOOL_OP_TYPES[type(node.op)], None, node.values),
     ast.ClassDef: _class,
-    ast.Compare: _compare,
     ast.Dict: _dict,
     ast.ExceptHandler: _except_handler,
     ast.Expr: lambda node, _: ("Expr", None, (node.value,)),
-    ast.For: _for,
+    ast.For: lambda node, _: ("For", None, (node.target, node.iter, *_blocks(node))),
     ast.FormattedValue: _formatted_value,
     ast.FunctionDef: _function,
     ast.Global: _global_or_nonlocal,
-    ast.If: _if_or_while,
+    ast.If: lambda node, _: ("If", None, (node.test, *_blocks(node))),
     ast.ImportFrom: lambda node, _: ("ImportFrom", node.module, node.names),
     ast.JoinedStr: _joined_str,
-    ast.Lambda: lambda node, _: ("Lambda", None, (node.args, node.body)),
-    ast.List: lambda node, _: (_LIST_TYPES[type(node.ctx)], None, node.elts),
     ast.Match: _match,
     ast.MatchAs: _match_as_or_star,
     ast.MatchClass: _match_class,
     ast.MatchMapping: _match_mapping,
-    ast.MatchSingleton: _match_singleton,
+    ast.MatchSingleton: lambda node, _: ("MatchSingleton", None, (Node("NameLoad", str(node.value), span_of(node)),)),
     ast.MatchStar: _match_as_or_star,
     ast.Module: _module,
     ast.Nonlocal: _global_or_nonlocal,
@@ -400,22 +324,21 @@ RULES: dict[type, Rule] = {
     ast.Subscript: lambda node, _: (_SUBSCRIPT_TYPES[type(node.ctx)], None, (node.value, _index(node.slice))),
     ast.Try: _try,
     ast.TryStar: _try,
-    ast.Tuple: lambda node, _: (_TUPLE_TYPES[type(node.ctx)], None, node.elts),
     ast.UnaryOp: _unary,
-    ast.While: _if_or_while,
+    ast.While: lambda node, _: ("While", None, (node.test, *_blocks(node))),
     ast.With: _with,
     ast.alias: _alias,
     ast.arg: lambda node, _: ("NameParam", node.arg, _annotation(node)),
-    ast.arguments: _arguments,
+    ast.arguments: _parameters,
     ast.comprehension: _comprehension,
     ast.keyword: lambda node, _: ("keyword", node.arg, (node.value,)),
-    ast.match_case: _match_case,
+    ast.match_case: lambda node, _: ("match_case", None, (*_present(node.pattern, node.guard), ("body", node.body))),
 }
 
 _NEWER_RULES: dict[str, Rule] = {
     "Interpolation": _formatted_value,
     "ParamSpec": _type_parameter,
-    "TypeAlias": _type_alias,
+    "TypeAlias": lambda node, _: ("TypeAlias", None, (node.name, node.value, *_type_parameters(node))),
     "TypeVar": _type_parameter,
     "TypeVarTuple": _type_parameter,
 }

@@ -7,7 +7,6 @@ import builtins
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from keyword import kwlist
-from typing import NamedTuple
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.scope import scopes_of
@@ -19,13 +18,9 @@ SCOPE_TYPES = FUNCTION_TYPES | COMPREHENSION_TYPES | {"Lambda", "ClassDef"}
 _CALLABLE_TYPES = FUNCTION_TYPES | {"Lambda"}
 
 _BUILTINS = frozenset(dir(builtins)) | {"__annotations__", "__builtins__", "__cached__", "__file__", "__path__"}
-_CLASS_BODY_NAMES = frozenset({"__module__", "__qualname__"})
-_METHOD_NAMES = frozenset({"__class__"})
-_KEYWORDS = frozenset(kwlist)
-_CONSTANTS = frozenset({"None", "True", "False"})
 
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
-_DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef", "alias"}
+DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef", "alias"}
 _DECLARATION_TYPES = frozenset({"Global", "Nonlocal"})
 _ASSIGNMENT_TYPES = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 _FOR_TYPES = frozenset({"For", "AsyncFor"})
@@ -34,7 +29,7 @@ _LOOP_TYPES = _FOR_TYPES | {"While"}
 
 def keywords(_source: CompletedSource, role: Role, _node: int) -> frozenset[str]:
     """The words that cannot be a name in a role."""
-    return _KEYWORDS - _CONSTANTS if role == Role.READ else _KEYWORDS
+    return frozenset(kwlist).difference(("None", "True", "False") if role == Role.READ else ())
 
 
 def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> VisibleNames:
@@ -45,14 +40,6 @@ def visible_names(source: CompletedSource, roles: Sequence[Role], node: int) -> 
     if roles[node] == Role.READ or traversal.types[node] == "NameDel":
         return _Resolver(source, roles, node).readable_names()
     return VisibleNames()
-
-
-class _Binding(NamedTuple):
-    """A node that binds a name in a scope; the name is `*` for a star import."""
-
-    node: int
-    name: str
-    scope: int
 
 
 class _Resolver:
@@ -68,10 +55,12 @@ class _Resolver:
         while self.enclosing[-1]:
             self.enclosing.append(self.scopes[self.enclosing[-1]])
         self.bindings = [
-            _Binding(each, self._bound_name(each), self._binding_scope(each))
+            (each, self._bound_name(each), self._binding_scope(each))
             for each, role in enumerate(roles)
             if role in _BINDING_ROLES and self.types[each] not in ("NameDel", "ImportFrom")
         ]
+        """Nodes, the names that they bind, and in which scope; the name is `*` for a star import."""
+        self.bound_names = {name for _, name, _ in self.bindings}
 
     def readable_names(self) -> VisibleNames:
         """The names that can be read or deleted at the node."""
@@ -83,7 +72,8 @@ class _Resolver:
             names |= self.source.later.variables
         for node, name, scope in self.bindings:
             is_before = node < self.node or node < loop_end
-            is_available_later = scope not in ordered or (scope == 0 and self._is_definition(node))
+            is_definition = self.types[node] in DEFINITION_TYPES or self.types[self.parents[node]] == "alias"
+            is_available_later = scope not in ordered or (scope == 0 and is_definition)
             if scope in visible and node not in not_yet_bound and (is_before or (is_final and is_available_later)):
                 names.add(name)
         names -= {"", "*"}
@@ -91,7 +81,7 @@ class _Resolver:
         return VisibleNames(
             bound=frozenset(names),
             builtins=frozenset() if is_deleted else _BUILTINS | self._implicit_names(),
-            is_known=all(binding.name != "*" for binding in self.bindings),
+            is_known="*" not in self.bound_names,
             unused_targets=frozenset(names & self._unused_targets()) if is_final else frozenset(),
         )
 
@@ -122,24 +112,20 @@ class _Resolver:
             scope = self.scopes[scope]
         return 0 if parent_type == "Global" else scope
 
-    def _is_definition(self, node: int) -> bool:
-        return self.types[node] in _DEFINITION_TYPES or self.types[self.parents[node]] == "alias"
-
     def _names_from_elsewhere(self) -> set[str]:
         """The names that are read but bound nowhere: another module, or whoever runs the text, has bound them."""
-        read, bound = set[str](), {binding.name for binding in self.bindings}
-        for node, type_ in enumerate(self.types):
-            if self.roles[node] == Role.READ and node != self.node:
-                read.add(self.values[node] or "")
-            elif type_ == "NameDel":
-                bound.add(self.values[node] or "")
-        return read - bound
+        read = {
+            self.values[node] or "" for node, role in enumerate(self.roles) if role == Role.READ and node != self.node
+        }
+        deleted = {self.values[node] or "" for node, type_ in enumerate(self.types) if type_ == "NameDel"}
+        return read - deleted - self.bound_names
 
     def _implicit_names(self) -> frozenset[str]:
         """The names that the body of a class, and the functions in it, have without a binding."""
-        if self.types[self.enclosing[0]] == "ClassDef":
-            return _CLASS_BODY_NAMES
-        return _METHOD_NAMES if any(self.types[scope] == "ClassDef" for scope in self.enclosing) else frozenset()
+        is_class = [self.types[scope] == "ClassDef" for scope in self.enclosing]
+        if is_class[0]:
+            return frozenset({"__module__", "__qualname__"})
+        return frozenset({"__class__"} if any(is_class) else ())
 
     # -- order of execution ---------------------------------------------------------------------------------
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from rarename.syntax.python.literals import literal
 from rarename.syntax.python.positions import NAME_SPANS, Source, span_of
-from rarename.syntax.python.rules import ATTRIBUTE_TYPES, NAME_TYPES, RULES, call_children, default_rule
+from rarename.syntax.python.rules import ATTRIBUTE_TYPES, NAME_TYPES, RULES, arguments_of, default_rule
 from rarename.syntax.traversal import NO_PLACE, Traversal
 
-_NUM_COLUMNS = 4
-"""Type, value, parent and span: the rows of all nodes are in one flat list."""
+_NUM_COLUMNS = 4  # type, value, parent and span: the rows of all nodes are in one flat list
 
 
 def walk(tree: ast.Module, source: Source) -> Traversal:
@@ -65,7 +64,7 @@ def walk(tree: ast.Module, source: Source) -> Traversal:
             elif kind is call_class:
                 rows += ("Call", None, parent, get_span(item))
                 if item.keywords or starred_class in map(type, item.args):
-                    children = call_children(item)
+                    children = (item.func, *arguments_of(item.args, item.keywords))
                 else:
                     children = (item.func, *item.args)
             elif kind is str:
