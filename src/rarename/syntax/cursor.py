@@ -1,14 +1,10 @@
 """The nodes before the name at a cursor, as a model reads them, and the names that fit there.
 
 The word at the cursor is replaced by a dummy name and the text is completed until the parser accepts it. The nodes
-before the dummy name are the context. If the text continues after the cursor, the shape of the tree is known, so the
-nodes are those of the finished text. If the text ends at the cursor, what is still open there may become anything:
-
-* The parents of the first operand are unknown: of `a` in `a + b`, `a.b`, `a()`, `a[b]`, `a, b`, `a if b else c`,
-  `a < b < c`. So is whether a target is assigned to. A name that is a statement by itself is taken for a call.
-* Nodes that the tree puts before the cursor although their text comes later are unknown: the later keys of a dict, the
-  later parameters before their defaults, a function before its decorators, its body before its return annotation.
-* `try` may get a `finally`, `x: a` a value, `{a` may be a set, a function may be called on the spot.
+before the dummy name are the context. If the text continues after the cursor, they are those of the finished text. If
+it ends there, what is still open may become anything: the parents of a first operand are unknown (`a` of `a + b`,
+`a.b`, `a()`), so are nodes that the tree puts before the cursor although their text comes later (a function before its
+decorators), and `try` may get a `finally`. A name that is a statement by itself is taken for a call.
 
 Of 1,731 names in Python's standard library, 40 % have exactly the nodes of the finished text; of 2,640 names in npm
 packages 46 % do. The others only lack or add such parents: every node that ends before the cursor is there.
@@ -23,14 +19,10 @@ from rarename.errors import ParseError, UsageError
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import IDENTIFIER_ROLES, Role, Traversal
 
-CALL = "()"
-"""What follows a name that is a statement by itself: alone it would do nothing, so it is taken for a call."""
-ONE_LINE_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"
-"""A string of one line, in both languages: a regular expression."""
-MAX_TAIL_CHARS = 5_000
-"""Characters of a broken statement that may be kept."""
-_MAX_PARSED_CHARS = 200_000
-"""Characters that may be parsed to find out how one statement ends."""
+CALL = "()"  # follows a name that is a statement by itself: alone it would do nothing, so it is taken for a call
+ONE_LINE_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"  # in both languages: a regular expression
+MAX_TAIL_CHARS = 5_000  # of a broken statement that may be kept
+_MAX_PARSED_CHARS = 200_000  # that may be parsed to find out how one statement ends
 
 _SIMILAR_ROLES: dict[Role, frozenset[Role]] = {
     Role.ATTRIBUTE: frozenset({Role.ATTRIBUTE, Role.FUNCTION}),
@@ -49,10 +41,8 @@ class SplitSource:
 
     before: str
     after: str
-    dummy: str
-    """A name that occurs nowhere in the text; it replaces the word."""
-    line: int
-    """The line of the cursor, from 1."""
+    dummy: str  # a name that occurs nowhere in the text; it replaces the word
+    line: int  # of the cursor, from 1
 
     def error(self, detail: str) -> ParseError:
         """The error for a cursor where no name can be."""
@@ -63,10 +53,8 @@ class SplitSource:
 class LaterBindings:
     """Names that the text after the cursor binds for the whole file, when that text had to be left out."""
 
-    definitions: frozenset[str] = frozenset()
-    """Functions, classes and modules."""
-    variables: frozenset[str] = frozenset()
-    """Variables. Functions above can read them because they run later."""
+    definitions: frozenset[str] = frozenset()  # functions, classes and modules
+    variables: frozenset[str] = frozenset()  # functions above can read them because they run later
 
 
 @dataclass(frozen=True)
@@ -76,8 +64,7 @@ class CompletedSource:
     text: str
     traversal: Traversal
     language: Language
-    parses_with_suffix: bool
-    """Whether the text after the cursor is the user's own; otherwise it is made up."""
+    parses_with_suffix: bool  # whether the text after the cursor is the user's own; otherwise it is made up
     later: LaterBindings = LaterBindings()
 
 
@@ -85,87 +72,61 @@ class CompletedSource:
 class VisibleNames:
     """The names that a variable can refer to at a node."""
 
-    bound: frozenset[str] = frozenset()
-    """Names that the text binds, or reads without binding them anywhere, or has in code that was left out."""
-    builtins: frozenset[str] = frozenset()
-    """Names that need no binding: builtins and globals."""
-    is_known: bool = False
-    """Whether no other name is possible; any name is after an `import *`."""
-    unused_targets: frozenset[str] = frozenset()
-    """The bound names that were introduced for this expression and are not used in it yet: `x` of `[‸ for x in y]`."""
+    bound: frozenset[str] = frozenset()  # bound in the text, read without a binding, or in code that was left out
+    builtins: frozenset[str] = frozenset()  # builtins and globals, which need no binding
+    is_known: bool = False  # whether no other name is possible; any name is after an `import *`
+    unused_targets: frozenset[str] = frozenset()  # bound for this expression, not used in it yet: `[‸ for x in y]`
 
 
 @dataclass(frozen=True)
 class ModuleName:
     """A module name at the cursor."""
 
-    prefix: str
-    """The part before the word, as `os.` of `import os.‸`."""
-    known: frozenset[str] | None = None
-    """All modules that are possible here, prefix included; None if that is unknown."""
+    prefix: str  # the part before the word, as `os.` of `import os.‸`
+    known: frozenset[str] | None = None  # all modules that are possible here, prefix included; None if unknown
 
 
 @dataclass(frozen=True)
 class CursorSupport:
     """How one language completes unfinished text and resolves names in it."""
 
-    name_char: str
-    """A character of a name: a regular expression."""
-    non_code: str
-    """Strings and comments, roughly: a regular expression."""
-    statement_end: re.Pattern[str]
-    """What follows a complete statement."""
+    name_char: str  # a character of a name: a regular expression
+    non_code: str  # strings and comments, roughly: a regular expression
+    statement_end: re.Pattern[str]  # what follows a complete statement
     lexer: Callable[[str], Any]
     """Reads the text before the cursor; has `enclosing`, `is_after_operand`, `is_bare_name` and `starts_argument`."""
     complete_prefix: Callable[[Any, str, Language], tuple[str, Traversal]]
     """The text before the cursor, completed, from its lexer and the dummy name."""
-    later_bindings: Callable[[str, Language], LaterBindings]
-    """What the text after the cursor binds."""
-    visible_names: Callable[[CompletedSource, Sequence[Role], int], VisibleNames]
-    """The names that the variable at a node can refer to."""
-    keywords: Callable[[CompletedSource, Role, int], frozenset[str]]
-    """The words that cannot be the name of a node with a role."""
+    later_bindings: Callable[[str, Language], LaterBindings]  # of the text after the cursor
+    visible_names: Callable[[CompletedSource, Sequence[Role], int], VisibleNames]  # at a node
+    keywords: Callable[[CompletedSource, Role, int], frozenset[str]]  # that cannot be the name of a node with a role
     argument_names: Callable[[Traversal, Sequence[Role], int], frozenset[str]] = lambda *_: frozenset()
     """The names by which the argument at a node can be passed."""
-    module_at: Callable[[Traversal, int, SplitSource], ModuleName | None] = lambda *_: None
-    """The module that a node names."""
+    module_at: Callable[[Traversal, int, SplitSource], ModuleName | None] = lambda *_: None  # that a node names
 
 
 @dataclass(frozen=True)
 class Cursor:
     """What is known about a position in a source text that is being edited."""
 
-    traversal: Traversal
-    """The nodes before the name at the cursor, in pre-order, as the finished text has them. They have no spans."""
-    roles: list[Role]
-    """The roles of these nodes."""
-    next_type: str
-    """The type of the node at the cursor."""
-    parent: int
-    """The parent of that node."""
-    role: Role
-    """Its role."""
-    word: str
-    """The part of the name that is left of the cursor."""
+    traversal: Traversal  # the nodes before the name, in pre-order, as the finished text has them, without spans
+    roles: list[Role]  # of these nodes
+    next_type: str  # of the node at the cursor
+    parent: int  # of that node
+    role: Role  # of that node
+    word: str  # the part of the name that is left of the cursor
     in_scope: frozenset[str]
     """The names that a variable can refer to if it is read, deleted or declared `global` here. Of a private name, and
     of a key or tag that may be a variable, only the names in the text. Empty where scope does not apply."""
-    bound_names: frozenset[str]
-    """The names in scope that the text itself has; the others are builtins and globals."""
-    is_scope_known: bool
-    """Whether no other name is possible: false where scope does not apply, and after an `import *`."""
-    unused_targets: frozenset[str]
-    """The names in scope that were introduced for this expression and are not used yet: `x` of `[‸ for x in y]`."""
-    same_role_names: frozenset[str]
-    """Where scope does not apply, the names that the text has in a similar role."""
-    keywords: frozenset[str]
-    """The words of the language that cannot be a name here."""
-    is_open: bool
-    """Whether the name may yet become a call or get an attribute: neither follows it."""
+    bound_names: frozenset[str]  # those in scope that the text itself has; the others are builtins and globals
+    is_scope_known: bool  # no other name is possible: false where scope does not apply, and after an `import *`
+    unused_targets: frozenset[str]  # those in scope for this expression that it does not use yet: `[‸ for x in y]`
+    same_role_names: frozenset[str]  # where scope does not apply: the names that the text has in a similar role
+    keywords: frozenset[str]  # the words of the language that cannot be a name here
+    is_open: bool  # the name may yet become a call or get an attribute: neither follows it
     argument_names: frozenset[str] = frozenset()
     """The names by which an argument can be passed here, as in `f(name=…)`; empty where no argument starts."""
-    module: ModuleName | None = None
-    """The module that is named here, if one is."""
+    module: ModuleName | None = None  # that is named here
 
 
 def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
@@ -185,9 +146,8 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     """
     support = language.cursor
     if support is None:
-        raise UsageError(
-            f"no names can be completed in {language.name}: it has no syntax trees; choose another language"
-        )
+        problem = f"no names can be completed in {language.name}: it has no syntax trees"
+        raise UsageError(f"{problem}; choose another language")
     split, word = _split(_normalized(text, language), support.name_char, line, column)
     if word[:1].isdigit():
         raise split.error("the cursor is in a number")
@@ -256,18 +216,11 @@ def _split(text: str, name_char: str, line: int, column: int) -> tuple[SplitSour
     first = cursor
     while first > start and re.match(name_char, text[first - 1]):
         first -= 1
-    last = re.compile(f"{name_char}*").match(text, cursor)
-    assert last is not None
-    word = text[first:cursor]
-    return SplitSource(text[:first], text[last.end() :], _unused_name(text, word), line), word
-
-
-def _unused_name(text: str, word: str) -> str:
-    """A name that is not in the text, capitalized if the word is: in JSX this makes a difference."""
-    name = "Cursor_" if word[:1].isupper() else "cursor_"
-    while name in text:
-        name += "_"
-    return name
+    word, after = text[first:cursor], re.sub(rf"\A{name_char}+", "", text[cursor:])
+    dummy = "Cursor_" if word[:1].isupper() else "cursor_"  # in JSX a capital makes a difference
+    while dummy in text:
+        dummy += "_"
+    return SplitSource(text[:first], after, dummy, line), word
 
 
 def _completed(split: SplitSource, lexer: Any, language: Language, support: CursorSupport) -> CompletedSource:

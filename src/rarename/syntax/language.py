@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 class RecordStyle:
     """How a published corpus writes one tree on one line."""
 
-    has_ids: bool
-    """Each node has its own index, and there are blanks around the punctuation (JS150)."""
-    ends_with_zero: bool
-    """The array ends with the integer 0 (JS150)."""
+    has_ids: bool  # each node has its own index, and there are blanks around the punctuation (JS150)
+    ends_with_zero: bool  # the array ends with the integer 0 (JS150)
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language: its files, how they are parsed to a traversal, what the nodes mean."""
+    """One language: its files, how they are parsed to a traversal, what the nodes mean.
+
+    A field whose name ends with `_types` holds node types.
+    """
 
     name: str
-    suffixes: tuple[str, ...]
-    """File name endings, with the dot, lower case."""
+    suffixes: tuple[str, ...]  # file name endings, with the dot, lower case
     encoding: Callable[[bytes], str]
     """The name of the encoding of a file's bytes, in which a text can be written back; raises ParseError (reason "not
     text in a known encoding")."""
@@ -40,44 +40,32 @@ class Language:
     roles: Callable[[Traversal], list[Role]]
     """The role of every node, from types, values and parents alone, so that published records have roles too."""
     function_types: frozenset[str]
-    """The node types that are functions."""
-    scope_types: frozenset[str]
-    """The node types that open a scope: names bound inside them are not visible outside."""
-    record: RecordStyle
-    """The published format that holds trees of this language."""
-    class_types: frozenset[str] = frozenset()
-    """The scope types whose names are not visible in the scopes inside them."""
+    scope_types: frozenset[str]  # they open a scope: names bound inside them are not visible outside
+    record: RecordStyle  # the published format that holds trees of this language
+    class_types: frozenset[str] = frozenset()  # scopes whose names are not visible in the scopes inside them
     outer_types: frozenset[str] = frozenset()
-    """The node types in the header of a scope that are evaluated around it: defaults, decorators, annotations."""
+    """What is evaluated around a scope although it is in its header: defaults, decorators, annotations."""
     header_types: frozenset[str] = frozenset()
-    """The node types in a header that can hold nodes of `outer_types`. An annotation in a body is not in a header."""
+    """What can hold nodes of `outer_types` in a header. An annotation in a body is not in a header."""
     iterating_types: frozenset[str] = frozenset()
-    """The node types whose second child, the iterable, is evaluated around the scope of the loop."""
+    """Loops whose second child, the iterable, is evaluated around the scope of the loop."""
     unswappable_types: frozenset[str] = frozenset()
-    """The node types whose names cannot be exchanged alone, because other code must match them."""
+    """Parents of names that cannot be exchanged alone, because other code must match them."""
     paired_types: frozenset[str] = frozenset()
-    """The node types of names that the text has twice, like the two tags of an element: one edit cannot rename them."""
+    """Names that the text has twice, like the two tags of an element: one edit cannot rename them."""
     root_type: str = ""
-    """The type of the root of every tree."""
-    line_break: bytes = rb"\r\n|\r|\n"
-    """What ends a line where the parser counts lines: a regular expression."""
-    interpreters: tuple[str, ...] = ()
-    """The programs that run its scripts, as the first line of a script names them, without a version."""
-    comments: tuple[str, ...] = ("#",)
-    """What begins a comment."""
+    line_break: bytes = rb"\r\n|\r|\n"  # what ends a line where the parser counts lines: a regular expression
+    interpreters: tuple[str, ...] = ()  # of scripts, as the first line of a script names them, without a version
+    comments: tuple[str, ...] = ("#",)  # what begins a comment
     call_types: frozenset[str] = frozenset()
-    """The node types of calls."""
-    keyword_argument_type: str = ""
-    """The node type that holds the name of a keyword argument; empty if the language has none."""
+    keyword_argument_type: str = ""  # holds the name of a keyword argument; empty if the language has none
     possible_wrappers: tuple[tuple[str, ...], ...] = ()
     """The nodes that may come before a name once the text continues, as in `a()`, `a.b`, `a.b()` and `a[b]`. The first
     is a call."""
     assignment_rewrites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What a statement and its attribute become once a value is assigned to the attribute."""
-    naming_types: frozenset[str] = frozenset()
-    """The node types that name a function by what precedes it: `exports.parse = function () {}`."""
-    cursor: "CursorSupport | None" = None
-    """How unfinished text is read at a cursor; None if names cannot be completed."""
+    naming_types: frozenset[str] = frozenset()  # they name the function in them: `exports.parse = function () {}`
+    cursor: "CursorSupport | None" = None  # how unfinished text is read; None if names cannot be completed
 
     def decode(self, data: bytes) -> str:
         """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""
@@ -91,8 +79,7 @@ class Language:
         raise ParseError("not text in a known encoding", detail)
 
 
-_FILTERS = Lock()
-"""Held while warnings are suppressed: the filters belong to the whole process."""
+_FILTERS = Lock()  # held while warnings are suppressed: the filters belong to the whole process
 
 
 @contextmanager

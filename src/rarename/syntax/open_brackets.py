@@ -10,14 +10,10 @@ STRING, NUMBER = '""', "0"
 class OpenBracket:
     """The tokens read since one bracket was opened; the whole text is the outermost bracket."""
 
-    opener: str
-    """What opened it; empty for the whole text."""
+    opener: str  # empty for the whole text
     closer: str
-    """What will close it."""
-    tokens: list[str] = field(default_factory=list)
-    """The tokens directly inside it; where it holds statements, those of the current statement."""
-    starts: list[int] = field(default_factory=list)
-    """The offset of each token in the text."""
+    tokens: list[str] = field(default_factory=list)  # directly inside it; of the current statement if it holds some
+    starts: list[int] = field(default_factory=list)  # the offset of each token in the text
 
     def add(self, token: str, start: int) -> None:
         self.tokens.append(token)

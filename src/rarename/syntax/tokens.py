@@ -40,13 +40,13 @@ _NUMBER = r"0[xXoObB]\w+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?[jJlLn
 _OPERATOR = r"\*\*=|//=|>>=|<<=|===|!==|\.\.\.|\*\*|//|>>|<<|<=|>=|==|!=|<>|->|:=|=>|\+\+|--|&&|\|\||[-+*/%&|^@]=|\S"
 _LEXER = re.compile(
     rf"(?P<line>(?:\n[ \t\f\r]*)+)|(?P<comment>#[^\n]*)|(?P<blank>[^\S\n]+|\\\r?\n)|(?P<string>{_STRING})"
-    rf"|(?P<function>def[ \t]+{_NAME}[ \t]*\()|(?P<class>class[ \t]+{_NAME})"
-    rf"|(?P<pair>is[ \t]+not\b|not[ \t]+in\b)"
+    rf"|(?P<function>def[ \t]+(?P<function_name>{_NAME})[ \t]*\()|(?P<class>class[ \t]+(?P<class_name>{_NAME}))"
+    rf"|(?P<pair>is[ \t]+not\b|not[ \t]+in\b)|(?P<kwargs>\*\*(?!{_STRING_START}['\"]){_NAME})"
     rf"|(?P<name>{_NAME})|(?P<number>{_NUMBER})|(?P<operator>{_OPERATOR})",
     re.DOTALL,
 )
 
-_DEFINITION = re.compile(rf"(def|class)\s+({_NAME})(\s*\()?")
+_DEFINITION = re.compile(rf"(def|class)\s+{_NAME}")
 _COMPOUND = re.compile(rf"\*{{1,2}}{_NAME}|as\s+{_NAME}")
 _DOTTED = re.compile(rf"\.*{_NAME}(?:\.{_NAME})*")
 _WHOLE_STRING = re.compile(f"{_STRING_START}['\"]")
@@ -99,7 +99,6 @@ def _lex(text: str) -> Iterator[tuple[str, Span]]:
     line, column = 1, 0
     indentation: int | None = len(text) - len(text.lstrip(" \t"))  # of a line that just began
     header_depth = 0  # brackets open since `def name(`; 0 outside a parameter list
-    stars: Span | None = None  # a `**` of a parameter list, waiting for its name
     for match in _LEXER.finditer(text):
         kind, piece = match.lastgroup, match[0]
         start = (line, column)
@@ -109,33 +108,26 @@ def _lex(text: str) -> Iterator[tuple[str, Span]]:
             column += _num_bytes(piece)
         if kind == "line":
             indentation = len(piece[piece.rindex("\n") + 1 :].expandtabs(8))
-            continue
-        if kind in ("comment", "blank"):
+        if kind in ("line", "comment", "blank"):
             continue
         if indentation is not None:
             yield from ((token, NO_PLACE) for token in _layout(indentation, indents))
             indentation = None
-        if stars is not None:
-            is_joined = kind == "name" and stars[2:] == start
-            yield ("**" + piece, Span(*stars[:2], line, column)) if is_joined else ("**", stars)
-            stars = None
-            if is_joined:
-                continue
-        span = Span(*start, line, column)
-        if header_depth and piece == "**":
-            stars = span
-            continue
         if kind == "function":
             header_depth = 1
         elif header_depth and kind == "operator":
             header_depth += (piece in _OPENING) - (piece in _CLOSING)
-        if kind in ("function", "class", "pair"):
-            token = re.sub(r"\s+", " ", piece).replace(" (", "(")
-            yield token, _span_of_name(token, piece, span)
+        if kind == "kwargs" and not header_depth:
+            middle = (start[0], start[1] + 2)
+            yield "**", Span(*start, *middle)
+            yield piece[2:], Span(*middle, line, column)
+        elif kind in ("function", "class", "pair"):
+            first, last = match.span(f"{kind}_name" if kind != "pair" else kind)
+            start_column = column - _num_bytes(text[first : match.end()])
+            span = Span(line, start_column, line, start_column + _num_bytes(text[first:last]))
+            yield re.sub(r"\s+", " ", piece).replace(" (", "("), span
         else:
-            yield piece, span
-    if stars is not None:
-        yield "**", stars
+            yield piece, Span(*start, line, column)
 
 
 def _num_bytes(text: str) -> int:
@@ -150,16 +142,6 @@ def _layout(indentation: int, indents: list[int]) -> Iterator[str]:
     while indentation < indents[-1]:
         indents.pop()
         yield UNINDENT
-
-
-def _span_of_name(token: str, piece: str, span: Span) -> Span:
-    """The span of the name in the token of a definition; for other tokens the whole span."""
-    definition = _DEFINITION.match(token)
-    if not definition:
-        return span
-    name = definition[2]
-    start = span.column + _num_bytes(piece[: piece.rindex(name)])
-    return Span(span.line, start, span.line, start + _num_bytes(name))
 
 
 _ROLES = {

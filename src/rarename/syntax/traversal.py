@@ -12,41 +12,25 @@ from numpy.typing import NDArray
 class Role(IntEnum):
     """What the value of a node is to the program, determined from the tree alone."""
 
-    NONE = 0
-    """The node has no value."""
-    READ = 1
-    """A variable is read."""
-    WRITE = 2
-    """A variable is bound or deleted."""
-    PARAMETER = 3
-    """A parameter of a function."""
-    ATTRIBUTE = 4
-    """A name after a dot, or a key of an object literal."""
-    FUNCTION = 5
-    """The name of a function, where it is defined."""
-    CLASS = 6
-    """The name of a class, where it is defined."""
-    MODULE = 7
-    """A module, or what is imported from one."""
-    KEYWORD = 8
-    """The name of a keyword argument at a call."""
-    OPERATOR = 9
-    """An operator that the format keeps as a value (`+` of a JavaScript expression)."""
-    CONSTANT = 10
-    """A constant with a keyword: None, true. `Infinity` is a variable."""
+    NONE = 0  # the node has no value
+    READ = 1  # a variable is read
+    WRITE = 2  # a variable is bound or deleted
+    PARAMETER = 3  # of a function
+    ATTRIBUTE = 4  # a name after a dot, or a key of an object literal
+    FUNCTION = 5  # the name of a function, where it is defined
+    CLASS = 6  # the name of a class, where it is defined
+    MODULE = 7  # a module, or what is imported from one
+    KEYWORD = 8  # the name of a keyword argument at a call
+    OPERATOR = 9  # an operator that the format keeps as a value (`+` of a JavaScript expression)
+    CONSTANT = 10  # a constant with a keyword: None, true. `Infinity` is a variable
     NUMBER = 11
     STRING = 12
     REGEXP = 13
 
 
 VARIABLE_ROLES = frozenset({Role.READ, Role.WRITE, Role.PARAMETER})
-"""The roles of variables."""
-
 IDENTIFIER_ROLES = VARIABLE_ROLES | {Role.ATTRIBUTE, Role.FUNCTION, Role.CLASS, Role.MODULE, Role.KEYWORD}
 """The roles of names that somebody chose: what anonymization of source text may replace."""
-
-LITERAL_ROLES = frozenset({Role.CONSTANT, Role.NUMBER, Role.STRING, Role.REGEXP})
-"""The roles of literals."""
 
 
 class Span(NamedTuple):
@@ -72,13 +56,10 @@ class NumberValue(str):
 class MisuseLabel:
     """The label of a ready-made variable misuse, as in the GREAT data set. Positions are node indexes."""
 
-    location: int
-    """The position of the wrong name; 0 if there is no bug."""
+    location: int  # of the wrong name; 0 if there is no bug
     repair_targets: tuple[int, ...]
-    """The positions of the right name. Empty if there is no bug, and in the few published bugs whose right name occurs
-    nowhere else."""
-    repair_candidates: tuple[int, ...]
-    """Every position that holds a variable."""
+    """The right name. Empty if there is no bug, and in the few published bugs whose right name occurs nowhere else."""
+    repair_candidates: tuple[int, ...]  # every variable
     kind: str
 
 
@@ -95,8 +76,7 @@ class Traversal:
 
     types: Sequence[str]
     values: Sequence[str | None]
-    parents: Sequence[int]
-    """The index of each node's parent; -1 for the root."""
+    parents: Sequence[int]  # -1 for the root
     spans: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
@@ -104,9 +84,7 @@ class Traversal:
 
     def span(self, node: int) -> Span:
         """The span of a node, `NO_PLACE` if it has none."""
-        if self.spans is None:
-            return NO_PLACE
-        return Span(*self.spans[node].tolist())
+        return NO_PLACE if self.spans is None else Span(*self.spans[node].tolist())
 
     def children(self) -> list[list[int]]:
         """The children of every node, in order."""
