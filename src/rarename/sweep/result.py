@@ -81,6 +81,17 @@ def read_result(path: Path) -> Result:
     return Result(**values)
 
 
+def read_results(folder: Path) -> tuple[list[Result], list[str]]:
+    """All results in a folder, and what is wrong with the files that cannot be read."""
+    results, errors = [], []
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            results.append(read_result(path))
+        except RunError as error:
+            errors.append(str(error))
+    return results, errors
+
+
 def write_result(path: Path, result: Result) -> None:
     """Write a line for each field: two results can be compared line by line."""
     content = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(result)}
