@@ -393,8 +393,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     code, out, err = checked("empty")
     assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
     assert err == (
-        "empty: skipped: no files to check: none ends in .py, .pyw\n"
-        "rarename check: no file could be checked\n"
+        "empty: skipped: no files to check: none ends in .py, .pyw\nrarename check: no file could be checked\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_metrics_are_found_by_path():
         ("[1, 2]", 'is not a result file: expected "format": "rarename-result"'),
         ('{"format": "coco"}', "is not a result file"),
         ('{"format": "rarename-result", "version": 1}', "has version 1; this rarename reads version 2"),
-        ('{"format": "rarename-result", "version": 2}', "has no experiment"),
+        ('{"format": "rarename-result", "version": 2}', "is damaged: .* missing 11 required"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):

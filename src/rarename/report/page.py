@@ -33,13 +33,14 @@ class Report:
 
 def make_report(folder: Path) -> Report:
     """Read the results in a folder and judge the claims of the paper by them."""
-    results, unreadable = read_results(folder)
+    results, errors = read_results(folder)
+    unreadable = [error.replace(f"{folder}/", "") for error in errors]
     if not results:
         found = "".join(f"\n  {each}" for each in unreadable) or " none"
         raise UsageError(f"{folder} has no results to report; expected files EXPERIMENT/TRIAL.json, found:{found}")
     groups = group_results(results)
     claims = [(claim, [verdict for group in groups if (verdict := claim.verdict(group))]) for claim in CLAIMS]
-    return Report(groups, claims, [each.replace(f"{folder}/", "") for each in unreadable])
+    return Report(groups, claims, unreadable)
 
 
 def write_report(report: Report, folder: Path) -> None:

@@ -67,18 +67,18 @@ def read_result(path: Path) -> Result:
         raise RunError(f'{path} is not a result file: expected "format": "{FORMAT}"')
     if content.get("version") != VERSION:
         raise RunError(f"{path} has version {content.get('version')!r}; this rarename reads version {VERSION}")
-    values = {}
+    try:
+        result = Result(**{key: value for key, value in content.items() if key not in ("format", "version")})
+    except TypeError as error:
+        raise RunError(f"{path} is damaged: {error}") from error
     for each in dataclasses.fields(Result):
+        value = getattr(result, each.name)
         kind: Any = get_origin(each.type) or each.type
-        if each.name in content:
-            values[each.name] = value = content[each.name]
-            if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
-                raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
-        elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
-            raise RunError(f"{path} has no {each.name}")
-    if not values.get("metrics"):
+        if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
+            raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
+    if not result.metrics:
         raise RunError(f"{path} has no metrics")
-    return Result(**values)
+    return result
 
 
 def read_results(folder: Path) -> tuple[list[Result], list[str]]:
