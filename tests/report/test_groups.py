@@ -36,12 +36,9 @@ def test_groups_of_two_scales_have_titles_of_their_own(results):
     results.add("ordered", 100, 0.3)
     results.add("ordered", 100, 0.6, experiment="large", preset="paper", corpus={"name": "py150", "digest": "7"})
     results.add("ordered", 100, 0.4, language="javascript")
-    titles = [
-        "Variable misuse, Python (py150, paper)",
-        "Variable misuse, Python (pypi, small)",
-        "Variable misuse, JavaScript",
-    ]
-    assert [group.title for group in groups(results)] == titles
+    python, javascript = "Variable misuse, Python", "Variable misuse, JavaScript"
+    titles = [group.title for group in groups(results)]
+    assert titles == [f"{python} (py150, paper)", f"{python} (pypi, small)", javascript]
     assert readme_table(groups(results), "misuse").count("Python") == 1
 
 

@@ -87,11 +87,8 @@ def test_every_figure_can_be_read_by_itself(written):
 def test_details_have_all_metrics_and_tests(written):
     details = json.loads((written / "results.json").read_text(encoding="utf-8"))
     verdict = details["verdicts"][0]
-    assert (verdict["group"], verdict["outcome"], len(verdict["comparisons"])) == (
-        "Variable misuse, Python",
-        "holds",
-        6,
-    )
+    found = (verdict["group"], verdict["outcome"], len(verdict["comparisons"]))
+    assert found == ("Variable misuse, Python", "holds", 6)
     comparison = verdict["comparisons"][0]
     assert comparison["first"] == ["ordered", 0]
     assert comparison["mean"] == 0.1
@@ -102,14 +99,11 @@ def test_details_have_all_metrics_and_tests(written):
     assert not any("by_project" in key for key in cell["metrics"])
 
 
-def test_the_same_results_give_the_same_bytes(filled, tmp_path):
-    for name in ("a", "b"):
-        write_report(make_report(filled.folder), tmp_path / name)
-    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")]
+def test_the_same_results_give_the_same_bytes(filled, written, tmp_path):
+    write_report(make_report(filled.folder), tmp_path)
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]
     assert len(files) == 2 + len(FIGURES)
-    assert [
-        path for path in files if (tmp_path / "a" / path).read_bytes() != (tmp_path / "b" / path).read_bytes()
-    ] == []
+    assert [path for path in files if (tmp_path / path).read_bytes() != (written / path).read_bytes()] == []
 
 
 def test_one_model_is_enough(results, tmp_path):
@@ -121,9 +115,7 @@ def test_one_model_is_enough(results, tmp_path):
 
 
 def test_nothing_to_report_is_an_error_with_a_reason(results, tmp_path):
-    with pytest.raises(
-        UsageError, match=r"nowhere has no results to report; expected files EXPERIMENT/TRIAL\.json, found: none"
-    ):
+    with pytest.raises(UsageError, match=r"nowhere has no results to report; expected files EXPERI.*, found: none"):
         make_report(tmp_path / "nowhere")
     (results.folder / "x").mkdir(parents=True)
     (results.folder / "x" / "y.json").write_text("{")

@@ -6,13 +6,12 @@ import math
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rarename.cli.common import add_output_format, number, write
-
-if TYPE_CHECKING:
-    from rarename.sweep.trial import TrialStatus
+from rarename.cli.display import Display, GracefulInterrupt, describe_metrics, format_duration
+from rarename.sweep.trial import TrialStatus
 
 EXAMPLE = """  rarename sweep experiments/misuse-python.toml --list
   rarename sweep experiments/misuse-python.toml --filter 'ordered-*' --jobs 2
@@ -20,7 +19,7 @@ After an interruption of any kind, the same command continues. Trials that are d
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add, count = parser.add_argument, number(int, 1)
+    add, count, minutes = parser.add_argument, number(int, 1), number(float, 0)
     add("file", type=Path, metavar="FILE", help="an experiment file (docs/experiments.md)")
     add("--corpus", metavar="CORPUS", help="default: the corpus that the file names")
     add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="for run folders (default: runs)")
@@ -28,15 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--filter", action="append", default=[], metavar="PATTERN", help="trials to run, such as 'ordered-*'")
     add("--jobs", type=count, default=1, metavar="N", help="trials at a time (default: 1)")
     add("--num-threads", type=count, metavar="N", help="threads of each trial (default: cores divided by jobs)")
-    add(
-        "--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help="save and stop after this time"
-    )
+    add("--time-limit", type=minutes, default=math.inf, metavar="MINUTES", help="save and stop after this time")
     add("--list", action="store_true", help="show how far each trial is, and do nothing")
     add_output_format(parser, text="a line per trial", json="one object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rarename.cli.display import Display, GracefulInterrupt, format_duration
     from rarename.sweep.grid import load_sweep
     from rarename.sweep.sweep import Sweep, seconds_left
 
@@ -56,27 +52,16 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.list:
         with Display() as display, GracefulInterrupt() as interrupt:
 
-            def on_status(name: str, status: "TrialStatus") -> None:
+            def on_status(name: str, status: TrialStatus) -> None:
                 statuses[name] = status
                 display.remove(name)
                 display.log(f"{name}: {_describe(status)} [{summary()}]")
 
-            def should_stop() -> bool:
-                return interrupt() or time.monotonic() >= deadline
-
-            statuses = sweep.run(
-                jobs,
-                num_jobs=arguments.jobs,
-                should_stop=should_stop,
-                on_status=on_status,
-                on_progress=display.log_record,
-            )
+            run_jobs = partial(sweep.run, jobs, num_jobs=arguments.jobs, on_progress=display.log_record)
+            statuses = run_jobs(on_status=on_status, should_stop=lambda: interrupt() or time.monotonic() >= deadline)
             is_interrupted = interrupt.is_requested
     if arguments.output_format == "json":
-        listed = [
-            {"trial": name, "state": status.state, "reason": status.reason, "metrics": _metrics(status)}
-            for name, status in statuses.items()
-        ]
+        listed = [{"trial": name, "state": each.state, "reason": each.reason} for name, each in statuses.items()]
         left = seconds_left(statuses, jobs, arguments.jobs)
         write(json.dumps({"experiment": sweep.spec.name, "seconds_left": left, "trials": listed}, indent=1) + "\n")
     else:
@@ -87,13 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if is_over else 130 if is_interrupted else 2
 
 
-def _describe(status: "TrialStatus") -> str:
-    from rarename.cli.display import describe_metrics
-
+def _describe(status: TrialStatus) -> str:
     text = f"{status.state}: {status.reason}" if status.reason else status.state
     return f"{text}, {describe_metrics(status.result.metrics, 1)}" if status.result else text
-
-
-def _metrics(status: "TrialStatus") -> dict[str, float]:
-    metrics = status.result.metrics if status.result else {}
-    return {key: value for key, value in metrics.items() if not isinstance(value, dict)}

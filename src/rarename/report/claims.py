@@ -152,10 +152,11 @@ class EmbeddingClaim(Claim):
     """Judged by the measure of the paper: the mean cosine similarity within and between groups of embeddings."""
 
     def verdict(self, group: ResultGroup) -> Verdict | None:
-        for cosines in (each.embeddings["cosine"] for each in group.results if each.embeddings):
-            is_apart = cosines["between"] < min(cosines["within_vocabulary"], cosines["within_placeholders"])
-            return Verdict(group, HOLDS if is_apart else FAILS, cosines=cosines)
-        return None
+        cosines = next((each.embeddings["cosine"] for each in group.results if each.embeddings), None)
+        if cosines is None:
+            return None
+        is_apart = cosines["between"] < min(cosines["within_vocabulary"], cosines["within_placeholders"])
+        return Verdict(group, HOLDS if is_apart else FAILS, cosines=cosines)
 
 
 MISUSE, COMPLETION = ("misuse",), ("completion",)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rarename.io import replacing
-from rarename.report.groups import Cell, ResultGroup
+from rarename.report.groups import PAPER_METRICS, Cell, ResultGroup
 from rarename.report.paper import paper_scores
 from rarename.report.statistics import MeanStd
 from rarename.sweep.result import Result, number_at
@@ -94,7 +94,7 @@ def _beside_paper(groups: Sequence[ResultGroup]) -> list[Panel]:
         theirs: dict[str, dict[float, MeanStd | None]] = {}
         for cell, score in paper_scores(group.task, group.language).items():
             theirs.setdefault(cell.series, {})[cell.size] = MeanStd(score)
-        ((title, ours),) = _panels([group], _by_size(group.paper_metric))
+        ((title, ours),) = _panels([group], _by_size(PAPER_METRICS[group.task]))
         panels += [(f"{title}: here", ours), (f"{title}: paper", theirs)]
     return panels
 

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from rarename.report.statistics import Difference, MeanStd, ProjectScores, SeedVariance, compare, pooled_variance
@@ -24,6 +25,8 @@ TITLES = {
 
 METRICS = {"misuse": "joint_accuracy", "completion": "mrr_values"}
 """What the strategies are compared by."""
+PAPER_METRICS = {"misuse": "joint_accuracy_paper", "completion": "mrr_values"}
+"""In the paper a repair counts if the correct variable gets at least half of the probability."""
 COUNT_KEYS = {"joint_accuracy": "num_buggy", "mrr_values": "num_values", "mrr_types": "num_types"}
 """For each metric the number of examples that it is a mean of."""
 
@@ -63,11 +66,6 @@ class ResultGroup:
         return METRICS[self.task]
 
     @property
-    def paper_metric(self) -> str:
-        """In the paper a repair counts if the correct variable gets at least half of the probability."""
-        return "joint_accuracy_paper" if self.task == "misuse" else self.metric
-
-    @property
     def results(self) -> list[Result]:
         return [result for results in self.cells.values() for result in results]
 
@@ -82,8 +80,7 @@ class ResultGroup:
     @cached_property
     def validation(self) -> dict[Cell, float]:
         """The mean of the best validation scores. What is chosen is chosen by them, never on the test split."""
-        scores = {cell: [each.best_validation(self.metric) or 0.0 for each in self.cells[cell]] for cell in self.cells}
-        return {cell: sum(found) / len(found) for cell, found in scores.items()}
+        return {cell: fmean(_best_validation(each, self.metric) for each in self.cells[cell]) for cell in self.cells}
 
     def best_size(self, series: str) -> int:
         """The vocabulary size with the best validation score."""
@@ -91,7 +88,7 @@ class ResultGroup:
 
     def scores(self, cell: Cell, *path: str) -> list[float]:
         """A metric for each seed of a cell; that of the task by default."""
-        scores = [result.metric(*(path or [self.metric])) for result in self.cells.get(cell, ())]
+        scores = [number_at(result.metrics, *(path or [self.metric])) for result in self.cells.get(cell, ())]
         return [score for score in scores if score is not None]
 
     def score(self, cell: Cell, *path: str) -> MeanStd | None:
@@ -111,6 +108,11 @@ class ResultGroup:
 
 def _rank(series: str) -> tuple[int, str]:
     return next((rank for rank, name in enumerate(ORDER) if series.startswith(name)), len(ORDER)), series
+
+
+def _best_validation(result: Result, metric: str) -> float:
+    """The evaluated weights are those that reached it."""
+    return max((number_at(point, "validation", metric) or 0.0 for point in result.curve), default=0.0)
 
 
 def _by_project(result: Result, metric: str) -> ProjectScores:

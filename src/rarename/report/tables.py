@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from rarename.report.groups import TITLES, Cell, ResultGroup
+from rarename.report.groups import PAPER_METRICS, TITLES, Cell, ResultGroup
 from rarename.report.paper import paper, paper_scores
 from rarename.report.statistics import MeanStd
 
@@ -37,7 +37,7 @@ def score_table(group: ResultGroup) -> str:
     for size in group.sizes:
         row = [f"{size:,}"]
         for cell in (Cell(each, size) for each in series):
-            ours = percent(group.score(cell, group.paper_metric))
+            ours = percent(group.score(cell, PAPER_METRICS[group.task]))
             row.append("<br>".join(filter(None, [ours, f"*{100 * theirs[cell]:.1f}*" if cell in theirs else ""])))
         rows.append(row)
     return markdown_table(["Names kept", *(f"`{each}`" for each in series)], rows)

@@ -92,10 +92,11 @@ def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
         saved = load_config(folder / CONFIG)
-        differing = mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config)
-        if differing:
+        if differing := mismatches(
+            saved, dataclasses.replace(config, corpus=saved.corpus, corpus_digest=saved.corpus_digest)
+        ):
             raise RunError(f"{folder} holds a run with other settings: {', '.join(differing)}; choose another folder")
-        _check_digest(saved, folder)
+        _check_digest(dataclasses.replace(saved, corpus=config.corpus), folder)  # the corpus may have moved
     elif any(path.name != LOCK and path.suffix != ".part" for path in folder.iterdir()):
         raise RunError(f"{folder} exists and is not a run; choose another folder")
     for leftover in folder.glob(".*.part"):

@@ -36,31 +36,18 @@ class Result:
     embeddings: dict[str, Any] = field(default_factory=dict)
     """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if asked for."""
 
-    def metric(self, *path: str) -> float | None:
-        """A number among the metrics: `metric("by_rarity", "both rare", "joint_accuracy")`."""
-        return number_at(self.metrics, *path)
-
-    def best_validation(self, key: str) -> float | None:
-        """The best validation score; the evaluated weights are those that reached it."""
-        scores = [number_at(point, "validation", key) for point in self.curve]
-        return max((score for score in scores if score is not None), default=None)
-
 
 def number_at(table: Any, *path: str) -> float | None:
-    """The number at a path of keys; None if there is none."""
+    """The number at a path of keys: `number_at(result.metrics, "by_rarity", "both rare", "joint_accuracy")`."""
     for key in path:
         table = table.get(key) if isinstance(table, dict) else None
-    return None if isinstance(table, bool) or not isinstance(table, int | float) else table
+    return table if isinstance(table, int | float) else None
 
 
 def read_result(path: Path) -> Result:
     """Read a result file. Whatever is wrong with it is a `RunError`."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no score; the training diverged")
-
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rarename.config import ExperimentConfig, load_config, save_config
+from rarename.config import ExperimentConfig
 from rarename.errors import RarenameError, RunError, UsageError
-from rarename.inference.model_folder import CONFIG
 from rarename.io import locked, write_text
 from rarename.progress import NullProgress
 from rarename.sweep.result import Result, read_result, write_result
@@ -79,10 +78,8 @@ def result_status(job: Job) -> TrialStatus:
         result = read_result(job.result_path)
     except RunError as error:
         return TrialStatus("open", str(error))
-    wanted, found = (
-        {**each.settings, "corpus": "", "recipe": each.code.get("recipe")} for each in (job.result, result)
-    )
-    differing = [key for key in {**wanted, **found} if wanted.get(key) != found.get(key)]
+    wanted, found = ({**each.settings, "recipe": each.code.get("recipe")} for each in (job.result, result))
+    differing = [key for key in wanted | found if key != "corpus" and wanted.get(key) != found.get(key)]
     reasons = [f"{key} ({found.get(key)!r}, not {wanted.get(key)!r})" for key in differing]
     reasons += ["no embeddings"] if job.has_embeddings and not result.embeddings else []
     return TrialStatus("open", f"stale: {', '.join(reasons)}") if reasons else TrialStatus("done", result=result)
@@ -108,7 +105,7 @@ def run_trial(job: Job) -> TrialStatus:
             stack.enter_context(locked(job.run_folder.with_name(f".{job.run_folder.name}.lock"), "busy"))
         except UsageError:
             return TrialStatus("busy", "another sweep works on it")
-        if (status := result_status(job)).state == "done":  # by another sweep
+        if (status := result_status(job)).result:  # of another sweep
             return status
         try:
             curve, note = _train(job, should_stop)
@@ -155,7 +152,6 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
 
     while True:
         try:
-            _follow_corpus(job)
             if not train(job.config, job.run_folder, resume=True, on_log=on_log, should_stop=has_stopped):
                 raise _Stopped
             return _learning_curve(job.run_folder), note
@@ -163,13 +159,6 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
             if has_begun or note or not job.run_folder.exists():
                 raise  # the folder is not to blame
             note = f"trained again, the old run folder is now {_move_aside(job.run_folder, 'damaged').name}: {error}"
-
-
-def _follow_corpus(job: Job) -> None:
-    """The corpus of a run may have moved; the digest in the name of the folder tells that it is the same."""
-    path = job.run_folder / CONFIG
-    if path.exists() and dataclasses.replace(load_config(path), corpus=job.config.corpus) == job.config:
-        save_config(job.config, path)
 
 
 def _learning_curve(folder: Path) -> list[dict[str, Any]]:
@@ -198,7 +187,7 @@ def _evaluate(job: Job, curve: list[dict[str, Any]], should_stop: Callable[[], b
                 raise _Stopped
 
     started = time.monotonic()
-    metrics = evaluate(job.run_folder, job.result.split, progress=Progress())
+    metrics = evaluate(job.run_folder, job.result.split, job.config.corpus, Progress())
     return dataclasses.replace(
         job.result,
         examples=curve[-1]["examples"],
