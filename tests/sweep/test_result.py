@@ -53,6 +53,7 @@ def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
         ({"seconds": "7"}, "has seconds '7'; expected float"),
         ({"curve": {}}, "has curve {}; expected list"),
         ({"metrics": {}}, "has no metrics"),
+        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: .*'NaN'"),
     ],
 )
 def test_a_wrong_field_is_an_error(tmp_path, changes, message):

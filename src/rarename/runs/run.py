@@ -91,12 +91,10 @@ def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[
     if (folder / CONFIG).exists():
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
-        saved = load_config(folder / CONFIG)
-        if differing := mismatches(
-            saved, dataclasses.replace(config, corpus=saved.corpus, corpus_digest=saved.corpus_digest)
-        ):
+        saved = dataclasses.replace(load_config(folder / CONFIG), corpus=config.corpus)  # which may have moved
+        if differing := mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config):
             raise RunError(f"{folder} holds a run with other settings: {', '.join(differing)}; choose another folder")
-        _check_digest(dataclasses.replace(saved, corpus=config.corpus), folder)  # the corpus may have moved
+        _check_digest(saved, folder)
     elif any(path.name != LOCK and path.suffix != ".part" for path in folder.iterdir()):
         raise RunError(f"{folder} exists and is not a run; choose another folder")
     for leftover in folder.glob(".*.part"):
@@ -124,24 +122,20 @@ def _check_digest(config: ExperimentConfig, folder: Path) -> None:
         )
 
 
-def evaluate(
-    folder: Path, split: str = "test", corpus: str | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
+def evaluate(folder: Path, split: str = "test", corpus: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """The metrics of a run's best weights on a split of its corpus, or of another corpus."""
     metrics = evaluate_per_example(folder, split, corpus, progress)
     return metrics.compute() | metrics.breakdown()
 
 
-def evaluate_per_example(
-    folder: Path, split: str, corpus: str | None = None, progress: Progress | None = None
-) -> Metrics:
+def evaluate_per_example(folder: Path, split: str, corpus: str = "", progress: Progress | None = None) -> Metrics:
     """The predictions of a run's best weights on a split."""
     config, encoding = load_run_config(folder), Encoding.load(folder / ENCODING)
-    if corpus is None:
-        _check_digest(config, folder)
-    else:
+    if corpus:
         config = dataclasses.replace(config, corpus=corpus)
         _check_language(Corpus(corpus), encoding)
+    else:
+        _check_digest(config, folder)
     task = _make_task(config, encoding)
     _check_not_empty(config.corpus, split, task.num_eval_examples(split))
     model = load_model(folder, config, encoding).to(choose_device())

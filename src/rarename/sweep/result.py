@@ -47,7 +47,7 @@ def number_at(table: Any, *path: str) -> float | None:
 def read_result(path: Path) -> Result:
     """Read a result file. Whatever is wrong with it is a `RunError`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is no score
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
