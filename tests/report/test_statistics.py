@@ -5,23 +5,28 @@ import math
 import pytest
 from scipy import stats
 
-from rarename.report.statistics import MeanStd, SeedVariance, compare, holm
+from rarename.report.statistics import MeanStd, SeedVariance, compare, holm, pooled_variance
 
 SEEDS = SeedVariance(0.02, 4)
 
 
 def test_mean_and_standard_deviation_of_a_sample():
-    score = MeanStd.of([0.1, 0.2, 0.6])
-    assert (score.mean, score.num_seeds) == (pytest.approx(0.3), 3)
-    assert score.std == pytest.approx(0.07**0.5)  # the squares of -0.2, -0.1, 0.3 sum to 0.14; divided by n - 1
-    assert MeanStd.of([0.4]).std is None
+    mean, std = MeanStd.of([0.1, 0.2, 0.6])
+    assert mean == pytest.approx(0.3)
+    assert std == pytest.approx(0.07**0.5)  # the squares of -0.2, -0.1, 0.3 sum to 0.14; divided by n - 1
+    assert MeanStd.of([0.4]) == (0.4, None)
 
 
 def test_seed_variance_is_pooled_over_cells_with_several_seeds():
-    assert SeedVariance.pooled([MeanStd.of([0.1]), MeanStd.of([0.5])]) is None
-    found = SeedVariance.pooled([MeanStd.of([0.1, 0.3]), MeanStd.of([0.4, 0.5, 0.6]), MeanStd.of([0.9])])
+    assert pooled_variance([[0.1], [0.5]]) == (math.inf, 1)
+    found = pooled_variance([[0.1, 0.3], [0.4, 0.5, 0.6], [0.9]])
     assert found.degrees_of_freedom == 3
     assert found.std**2 == pytest.approx((0.02 + 0.02) / 3)
+
+
+def test_with_an_unknown_seed_variance_nothing_is_significant():
+    found = compare([dict.fromkeys("ab", (0.9, 10))], [dict.fromkeys("ab", (0.1, 10))], SeedVariance())
+    assert (found.mean, found.p, found.interval()) == (pytest.approx(0.8), 1, (-math.inf, math.inf))
 
 
 def test_without_seed_variance_it_is_the_paired_t_test_over_projects():

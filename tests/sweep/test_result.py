@@ -1,30 +1,17 @@
 """Reading result files: what is wrong with one is said."""
 
-import dataclasses
 import json
 
 import pytest
 
 from rarename.errors import RunError
-from rarename.sweep.result import Result, read_result, write_result
+from rarename.sweep.result import Result, number_at, read_result, write_result
 
-RESULT = Result(
-    experiment="tiny",
-    trial="ordered-100-0",
-    title="Tiny",
-    reproduces="Table 2",
-    task="misuse",
-    language="python",
-    preset="tiny",
-    settings={"seed": 0},
-    corpus={"name": "ten", "digest": "5", "projects": 10},
-    code={"version": "1", "recipe": 1},
-    split="test",
-    examples=1000,
-    seconds=7,
-    metrics={"joint_accuracy": 0.5, "by_rarity": {"both rare": {"joint_accuracy": 0.25}}, "is_new": True},
-    curve=[{"examples": 1000, "validation": {"joint_accuracy": score}} for score in (0.4, 0.3)],
-)
+METRICS = {"joint_accuracy": 0.5, "by_rarity": {"both rare": {"joint_accuracy": 0.25}}}
+CURVE = [{"examples": 1000, "validation": {"joint_accuracy": score}} for score in (0.4, 0.3)]
+CORPUS, CODE = {"name": "ten", "digest": "5", "projects": 10}, {"version": "1", "recipe": 1}
+WORDS = ("tiny", "ordered-100-0", "Tiny", "Table 2", "misuse", "python", "tiny")
+RESULT = Result(*WORDS, {"seed": 0}, CORPUS, CODE, "test", 1000, 7, METRICS, CURVE)
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):
@@ -35,11 +22,9 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
 
 
 def test_metrics_are_found_by_path():
-    assert RESULT.metric("by_rarity", "both rare", "joint_accuracy") == 0.25
-    assert RESULT.metric("by_rarity", "no such group", "joint_accuracy") is None
-    assert RESULT.metric("is_new") is None
-    assert RESULT.best_validation("joint_accuracy") == 0.4
-    assert dataclasses.replace(RESULT, curve=[]).best_validation("joint_accuracy") is None
+    assert number_at(RESULT.metrics, "by_rarity", "both rare", "joint_accuracy") == 0.25
+    assert number_at(RESULT.metrics, "by_rarity", "no such group", "joint_accuracy") is None
+    assert number_at(RESULT.metrics, "by_rarity") is None
 
 
 @pytest.mark.parametrize(
@@ -51,7 +36,7 @@ def test_metrics_are_found_by_path():
         ("[1, 2]", 'is not a result file: expected "format": "rarename-result"'),
         ('{"format": "coco"}', "is not a result file"),
         ('{"format": "rarename-result", "version": 1}', "has version 1; this rarename reads version 2"),
-        ('{"format": "rarename-result", "version": 2}', "has no experiment"),
+        ('{"format": "rarename-result", "version": 2}', "is damaged: .* missing 11 required"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
@@ -68,7 +53,7 @@ def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
         ({"seconds": "7"}, "has seconds '7'; expected float"),
         ({"curve": {}}, "has curve {}; expected list"),
         ({"metrics": {}}, "has no metrics"),
-        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: NaN is no score; the training diverged"),
+        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: .*'NaN'"),
     ],
 )
 def test_a_wrong_field_is_an_error(tmp_path, changes, message):

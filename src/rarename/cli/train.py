@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     import torch
 
     from rarename.cli.display import Display, GracefulInterrupt
-    from rarename.runs import tensorboard
     from rarename.runs.run import train
+    from rarename.runs.tensorboard import TensorBoardLogger
     from rarename.training.distributed import init_distributed
     from rarename.training.trainer import STATE
 
@@ -83,8 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             display = stack.enter_context(Display())
             loggers = [lambda record: display.log_record(folder.name, record)]
         if arguments.tensorboard:
-            context.on_main_process(tensorboard.check_installed)
-            loggers.append(stack.enter_context(closing(tensorboard.TensorBoardLogger(folder))))
+            loggers.append(stack.enter_context(closing(TensorBoardLogger(folder))))
         interrupt = stack.enter_context(GracefulInterrupt(second_raises=context.world_size == 1))
 
         def on_log(record: dict[str, Any]) -> None:

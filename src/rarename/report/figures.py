@@ -10,10 +10,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rarename.io import replacing
-from rarename.report.groups import Cell, ResultGroup, Series
-from rarename.report.paper import paper_group
+from rarename.report.groups import PAPER_METRICS, Cell, ResultGroup
+from rarename.report.paper import paper_scores
 from rarename.report.statistics import MeanStd
 from rarename.sweep.result import Result, number_at
+
+SIZES, ACCURACY = "names kept by the vocabulary", "joint accuracy, %"
+FLAGGED, EXAMPLES = "correct functions flagged, %", "training examples, thousands"
+FIGURES = {
+    "headline": ("Bugs located and repaired", SIZES, ACCURACY),
+    "misuse": ("Variable misuse, here and in the paper", SIZES, ACCURACY),
+    "completion": ("Code completion, here and in the paper", SIZES, "MRR of values, %"),
+    "rare": ("Bugs between two rare names", SIZES, ACCURACY),
+    "false-alarms": ("Equal rates of false alarms (1,000 names kept)", FLAGGED, ACCURACY),
+    "learning": ("Validation score during training (1,000 names kept)", EXAMPLES, "joint accuracy or MRR, %"),
+    "embeddings": ("Embeddings of placeholders and frequent names", "t-SNE dimension 1", "t-SNE dimension 2"),
+}
+"""For each figure its title and the labels of its axes."""
+
+ONE_SIZE = 1000
+"""The vocabulary size of figures that show one size."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "ordered": {"color": "#00427a", "marker": "o", "linestyle": "-"},
@@ -23,11 +39,6 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 """The series that figures show. They differ in marker, line and lightness, so they can be told apart in grey."""
 
-ONE_SIZE = 1000
-"""The vocabulary size of figures that show one size."""
-
-SIZES, FLAGGED, SEEN = "names kept by the vocabulary", "correct functions flagged, %", "training examples, thousands"
-ACCURACY, ANY_SCORE = "joint accuracy, %", "joint accuracy or MRR, %"
 Curve = Mapping[float, MeanStd | None]
 Panel = tuple[str, Mapping[str, Curve]]
 """A title and its curves, with scores from 0 to 1."""
@@ -36,24 +47,17 @@ Panel = tuple[str, Mapping[str, Curve]]
 def draw_figures(folder: Path, groups: Sequence[ResultGroup]) -> list[str]:
     """Write the figures that the results allow; returns their names."""
     misuse, completion = ([group for group in groups if group.task == task] for task in ("misuse", "completion"))
-    both_rare, one_size = _by_size("by_rarity", "both rare", "joint_accuracy"), f"({ONE_SIZE:,} names kept)"
-    lines = [
-        ("headline", "Bugs located and repaired", _panels(misuse, _by_size()), SIZES, ACCURACY),
-        ("misuse", "Variable misuse, here and in the paper", _beside_paper(misuse), SIZES, ACCURACY),
-        ("completion", "Code completion, here and in the paper", _beside_paper(completion), SIZES, "MRR of values, %"),
-        ("rare", "Bugs between two rare names", _panels(misuse, both_rare), SIZES, ACCURACY),
-        (
-            "false-alarms",
-            f"Equal rates of false alarms {one_size}",
-            _panels(misuse, _by_false_alarms),
-            FLAGGED,
-            ACCURACY,
-        ),
-        ("learning", f"Validation score during training {one_size}", _panels(groups, _by_examples), SEEN, ANY_SCORE),
-    ]
+    panels = {
+        "headline": _panels(misuse, _by_size()),
+        "misuse": _beside_paper(misuse),
+        "completion": _beside_paper(completion),
+        "rare": _panels(misuse, _by_size("by_rarity", "both rare", "joint_accuracy")),
+        "false-alarms": _panels(misuse, _by_false_alarms),
+        "learning": _panels(groups, _by_examples),
+    }
     with mpl.rc_context({"font.size": 10, "axes.titlesize": 10, "svg.hashsalt": "rarename"}):
-        figures = {name: _lines(title, panels, x, y) for name, title, panels, x, y in lines}
-        figures["embeddings"] = _scatter([each for group in groups for each in group.results if each.embeddings])
+        figures = {name: _lines(*FIGURES[name], each) for name, each in panels.items()}
+        figures["embeddings"] = _scatter(*FIGURES["embeddings"], [each for group in groups for each in group.results])
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures.items():
             if figure:
@@ -62,30 +66,24 @@ def draw_figures(folder: Path, groups: Sequence[ResultGroup]) -> list[str]:
     return [name for name, figure in figures.items() if figure]
 
 
-def _panels(groups: Sequence[ResultGroup], curve: Callable[[ResultGroup, Series], Curve]) -> list[Panel]:
-    """A panel for each group with the series that figures show."""
-    panels: list[Panel] = []
-    for group in groups:
-        shown = [series for series in group.series if series.label in LOOKS]
-        panels.append((group.title, {series.name: curve(group, series) for series in shown}))
-    return panels
+def _panels(groups: Sequence[ResultGroup], curve: Callable[[ResultGroup, str], Curve]) -> list[Panel]:
+    return [(group.title, {each: curve(group, each) for each in group.series if each in LOOKS}) for group in groups]
 
 
-def _by_size(*path: str) -> Callable[[ResultGroup, Series], Curve]:
+def _by_size(*path: str) -> Callable[[ResultGroup, str], Curve]:
     return lambda group, series: {size: group.score(Cell(series, size), *path) for size in group.sizes}
 
 
-def _by_false_alarms(group: ResultGroup, series: Series) -> Curve:
-    cell = Cell(series, ONE_SIZE)
-    rates = group.results[0].metrics.get("at_false_alarms", {})
+def _by_false_alarms(group: ResultGroup, series: str) -> Curve:
+    cell, rates = Cell(series, ONE_SIZE), group.results[0].metrics.get("at_false_alarms", {})
     return {100 * float(rate): group.score(cell, "at_false_alarms", rate, "joint_accuracy") for rate in rates}
 
 
-def _by_examples(group: ResultGroup, series: Series) -> Curve:
+def _by_examples(group: ResultGroup, series: str) -> Curve:
     """Seeds are averaged evaluation by evaluation: their batches end at slightly different numbers of examples."""
     curve: dict[float, MeanStd | None] = {}
     for points in zip(*(result.curve for result in group.cells.get(Cell(series, ONE_SIZE), ())), strict=False):
-        scores = [score for each in points if (score := number_at(each, "validation", group.metric.key)) is not None]
+        scores = [score for each in points if (score := number_at(each, "validation", group.metric)) is not None]
         curve[points[0]["examples"] / 1000] = MeanStd.of(scores) if scores else None
     return curve
 
@@ -94,20 +92,21 @@ def _beside_paper(groups: Sequence[ResultGroup]) -> list[Panel]:
     panels: list[Panel] = []
     for group in groups:
         theirs: dict[str, dict[float, MeanStd | None]] = {}
-        for cell, score in paper_group(group.task, group.language).scores.items():
-            theirs.setdefault(cell.series.name, {})[cell.size] = MeanStd(score, None, 1)
-        ((title, ours),) = _panels([group], _by_size(group.paper_metric))
+        for cell, score in paper_scores(group.task, group.language).items():
+            theirs.setdefault(cell.series, {})[cell.size] = MeanStd(score)
+        ((title, ours),) = _panels([group], _by_size(PAPER_METRICS[group.task]))
         panels += [(f"{title}: here", ours), (f"{title}: paper", theirs)]
     return panels
 
 
-def _lines(title: str, panels: Sequence[Panel], x_label: str, y_label: str) -> Figure | None:
+def _lines(title: str, x_label: str, y_label: str, panels: Sequence[Panel]) -> Figure | None:
     """Panels in rows of two with one legend."""
     panels = [panel for panel in panels if any(any(curve.values()) for curve in panel[1].values())]
     if not panels:
         return None
-    figure = Figure(figsize=(7.2, 2.6 * ((len(panels) + 1) // 2) + 1.2), layout="constrained")
-    axes: list[Axes] = list(figure.subplots((len(panels) + 1) // 2, 2, squeeze=False, sharex="row", sharey="row").flat)
+    num_rows = (len(panels) + 1) // 2
+    figure = Figure(figsize=(7.2, 2.6 * num_rows + 1.2), layout="constrained")
+    axes: list[Axes] = list(figure.subplots(num_rows, 2, squeeze=False, sharex="row", sharey="row").flat)
     handles: dict[str, Any] = {}
     for axis, (name, curves) in zip(axes, panels, strict=False):
         for label, curve in curves.items():
@@ -130,18 +129,18 @@ def _lines(title: str, panels: Sequence[Panel], x_label: str, y_label: str) -> F
     return figure
 
 
-def _scatter(results: Sequence[Result]) -> Figure | None:
-    """The embeddings of the first of these results."""
-    if not results:
+def _scatter(title: str, x_label: str, y_label: str, results: Sequence[Result]) -> Figure | None:
+    """The first of the results with embeddings."""
+    all_points = next((each.embeddings["points"] for each in results if each.embeddings), None)
+    if all_points is None:
         return None
     figure = Figure(figsize=(5.4, 4.4), layout="constrained")
     axis = figure.subplots()
     kinds = {"placeholder": ("#d55e00", "x", "placeholders"), "vocabulary": ("#00427a", "o", "frequent names")}
     for kind, (color, marker, label) in kinds.items():
-        points = [point for point in results[0].embeddings["points"] if point[2] == kind]
-        x, y = [point[0] for point in points], [point[1] for point in points]
-        axis.scatter(x, y, s=9, color=color, marker=marker, linewidths=0.8, label=f"{len(points):,} {label}")
-    axis.set(xticks=[], yticks=[], xlabel="t-SNE dimension 1", ylabel="t-SNE dimension 2")
-    figure.suptitle("Embeddings of placeholders and frequent names", fontweight="bold")
+        x, y = zip(*([x, y] for x, y, group, _ in all_points if group == kind), strict=True)
+        axis.scatter(x, y, s=9, color=color, marker=marker, linewidths=0.8, label=f"{len(x):,} {label}")
+    axis.set(xticks=[], yticks=[], xlabel=x_label, ylabel=y_label)
+    figure.suptitle(title, fontweight="bold")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure

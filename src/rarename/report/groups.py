@@ -1,16 +1,17 @@
 """Groups of results that can be compared: same task, language, corpus, preset, recipe and split."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import Any, NamedTuple
 
-from rarename.report.statistics import Difference, MeanStd, ProjectScores, SeedVariance, compare
+from rarename.report.statistics import Difference, MeanStd, ProjectScores, SeedVariance, compare, pooled_variance
 from rarename.sweep.result import Result, number_at
 
 ORDER = ("ordered", "randomized", "by_frequency", "standard")
-"""Of the strategies in tables and figures; others follow by name."""
+"""Of the strategies in tables and figures."""
 
 NOT_VARIED = {
     "corpus", "corpus_digest", "seed", "encoding.strategy", "encoding.vocabulary_size", "task.copy_pointer",
@@ -22,40 +23,31 @@ TITLES = {
     "misuse": "Variable misuse", "completion": "Code completion", "python": "Python", "javascript": "JavaScript",
 }  # fmt: skip
 
-
-class Metric(NamedTuple):
-    """A metric by its key, and the key of the number of examples it is a mean of."""
-
-    key: str
-    count_key: str
-
-
-METRICS = {"misuse": Metric("joint_accuracy", "num_buggy"), "completion": Metric("mrr_values", "num_values")}
+METRICS = {"misuse": "joint_accuracy", "completion": "mrr_values"}
 """What the strategies are compared by."""
-MRR_TYPES = Metric("mrr_types", "num_types")
-
-
-class Series(NamedTuple):
-    """A treatment of rare names: a column of a table, a line of a figure."""
-
-    strategy: str
-    has_pointer: bool = False
-    changes: tuple[str, ...] = ()  # settings that differ from most of the group, such as `num_placeholders=3000`
-
-    @property
-    def name(self) -> str:
-        return f"{self.strategy} + pointer" if self.has_pointer else self.strategy
-
-    @property
-    def label(self) -> str:
-        return ", ".join([self.name, *self.changes])
+PAPER_METRICS = {"misuse": "joint_accuracy_paper", "completion": "mrr_values"}
+"""In the paper a repair counts if the correct variable gets at least half of the probability."""
+COUNT_KEYS = {"joint_accuracy": "num_buggy", "mrr_values": "num_values", "mrr_types": "num_types"}
+"""For each metric the number of examples that it is a mean of."""
 
 
 class Cell(NamedTuple):
-    """Models that differ in the seed alone. Full anonymization is `ordered` with a vocabulary of size 0."""
+    """Models that differ in the seed alone. Full anonymization is `ordered` with a vocabulary of size 0.
 
-    series: Series
+    The series is a column of a table and a line of a figure: a strategy, `+ pointer`, and settings that differ from
+    most of the group, as in `standard + pointer, num_epochs=1.0`.
+    """
+
+    series: str
     size: int
+
+    @property
+    def name(self) -> str:
+        return self.series.partition(", ")[0]
+
+    @property
+    def changes(self) -> str:
+        return self.series.partition(", ")[2]
 
 
 @dataclass(frozen=True)
@@ -64,26 +56,21 @@ class ResultGroup:
 
     task: str
     language: str
-    cells: dict[Cell, tuple[Result, ...]]  # a result for each seed, by vocabulary size and series
+    title: str
+    cells: dict[Cell, list[Result]]  # a result for each seed, by vocabulary size and series
     related: list["ResultGroup"] = field(repr=False)
     """Groups of the same task, preset and recipe. If no cell has two seeds, theirs give the seed variance."""
-    title: str
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> str:
         return METRICS[self.task]
-
-    @property
-    def paper_metric(self) -> str:
-        """In the paper a repair counts if the correct variable gets at least half of the probability."""
-        return "joint_accuracy_paper" if self.task == "misuse" else self.metric.key
 
     @property
     def results(self) -> list[Result]:
         return [result for results in self.cells.values() for result in results]
 
     @cached_property
-    def series(self) -> list[Series]:
+    def series(self) -> list[str]:
         return sorted({cell.series for cell in self.cells}, key=_rank)
 
     @cached_property
@@ -93,41 +80,44 @@ class ResultGroup:
     @cached_property
     def validation(self) -> dict[Cell, float]:
         """The mean of the best validation scores. What is chosen is chosen by them, never on the test split."""
-        scores = {cell: [each.best_validation(self.metric.key) for each in self.cells[cell]] for cell in self.cells}
-        return {cell: sum(score or 0.0 for score in found) / len(found) for cell, found in scores.items()}
+        return {cell: fmean(_best_validation(each, self.metric) for each in self.cells[cell]) for cell in self.cells}
 
-    def best_size(self, series: Series) -> int:
+    def best_size(self, series: str) -> int:
         """The vocabulary size with the best validation score."""
         return max((cell for cell in self.cells if cell.series == series), key=self.validation.__getitem__).size
 
+    def scores(self, cell: Cell, *path: str) -> list[float]:
+        """A metric for each seed of a cell; that of the task by default."""
+        scores = [number_at(result.metrics, *(path or [self.metric])) for result in self.cells.get(cell, ())]
+        return [score for score in scores if score is not None]
+
     def score(self, cell: Cell, *path: str) -> MeanStd | None:
-        """A metric over the seeds of a cell; that of the task by default."""
-        scores = [result.metric(*(path or self.metric[:1])) for result in self.cells.get(cell, ())]
-        found = [score for score in scores if score is not None]
-        return MeanStd.of(found) if found else None
+        scores = self.scores(cell, *path)
+        return MeanStd.of(scores) if scores else None
 
-    def seed_variance(self, metric: Metric) -> SeedVariance | None:
+    def seed_variance(self, metric: str) -> SeedVariance:
         """Of this group, or of the first related one in which some cell has two seeds."""
-        for group in (self, *self.related):
-            scores = [group.score(cell, metric.key) for cell in group.cells]
-            if variance := SeedVariance.pooled(score for score in scores if score):
-                return variance
-        return None
+        found = [pooled_variance(each.scores(cell, metric) for cell in each.cells) for each in (self, *self.related)]
+        return next((variance for variance in found if variance != SeedVariance()), SeedVariance())
 
-    def compare(self, first: Cell, second: Cell, metric: Metric) -> Difference | None:
-        """One cell minus another; None without scores by project, or if the seed variance is unknown."""
-        variance = self.seed_variance(metric)
+    def compare(self, first: Cell, second: Cell, metric: str) -> Difference | None:
+        """One cell minus another; None without scores by project."""
         ours, others = ([_by_project(result, metric) for result in self.cells[cell]] for cell in (first, second))
-        return compare(ours, others, variance) if variance else None
+        return compare(ours, others, self.seed_variance(metric))
 
 
-def _rank(series: Series) -> tuple[int, Series]:
-    return ORDER.index(series.strategy) if series.strategy in ORDER else len(ORDER), series
+def _rank(series: str) -> tuple[int, str]:
+    return next((rank for rank, name in enumerate(ORDER) if series.startswith(name)), len(ORDER)), series
 
 
-def _by_project(result: Result, metric: Metric) -> ProjectScores:
+def _best_validation(result: Result, metric: str) -> float:
+    """The evaluated weights are those that reached it."""
+    return max((number_at(point, "validation", metric) or 0.0 for point in result.curve), default=0.0)
+
+
+def _by_project(result: Result, metric: str) -> ProjectScores:
     projects = result.metrics.get("by_project", {}).items()
-    scores = {name: (number_at(each, metric.key), number_at(each, metric.count_key)) for name, each in projects}
+    scores = {name: (number_at(each, metric), number_at(each, COUNT_KEYS[metric])) for name, each in projects}
     return {name: (score, count) for name, (score, count) in scores.items() if score is not None and count}
 
 
@@ -135,38 +125,33 @@ def group_results(results: Iterable[Result]) -> list[ResultGroup]:
     """Group results, variable misuse and Python first. A model in several experiments counts once."""
     members: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
     for each in results:
-        kind = (each.task, each.preset, each.code.get("recipe"))
-        members[kind, each.language, each.corpus.get("digest"), each.split].append(each)
-    groups: dict[tuple[Any, ...], list[ResultGroup]] = defaultdict(list)
-    for (kind, language, *_), alike in members.items():
-        title = f"{TITLES.get(kind[0], kind[0])}, {TITLES.get(language, language)}"
-        if sum((other[0][0], other[1]) == (kind[0], language) for other in members) > 1:
+        recipe, digest = each.code.get("recipe"), each.corpus.get("digest")
+        members[each.task, each.language, each.preset, recipe, digest, each.split].append(each)
+    num_groups = Counter(key[:2] for key in members)
+    related: dict[tuple[Any, ...], list[ResultGroup]] = defaultdict(list)
+    for (task, language, *kind, _, _), alike in members.items():
+        title = f"{TITLES[task]}, {TITLES[language]}"
+        if num_groups[task, language] > 1:
             title += f" ({alike[0].corpus['name']}, {alike[0].preset})"
-        groups[kind].append(ResultGroup(kind[0], language, _cells(alike), groups[kind], title))
-    found = [group for related in groups.values() for group in related]
+        groups = related[task, *kind]
+        groups.append(ResultGroup(task, language, title, _cells(alike), groups))
+    found = [group for groups in related.values() for group in groups]
     return sorted(found, key=lambda group: (group.task != "misuse", group.language != "python", -len(group.results)))
 
 
-def _cells(members: Sequence[Result]) -> dict[Cell, tuple[Result, ...]]:
+def _cells(members: Sequence[Result]) -> dict[Cell, list[Result]]:
     values: dict[str, list[Any]] = defaultdict(list)
-    for settings in map(_varied, members):
-        for key, value in settings.items():
-            values[key].append(value)
-    usual = {key: max(found, key=found.count) for key, found in values.items()}
-    seeds: dict[Cell, dict[int, Result]] = defaultdict(dict)
     for each in members:
-        changed = {key.partition(".")[2]: value for key, value in _varied(each).items() if value != usual[key]}
-        changes = tuple(f"{key}={value}" for key, value in changed.items())
+        for key, value in each.settings.items():
+            values[key].append(value)
+    usual = {key: max(found, key=found.count) for key, found in values.items() if key not in NOT_VARIED}
+    seeds: dict[Cell, dict[int, Result]] = defaultdict(dict)
+    for each in sorted(members, key=lambda each: not each.embeddings):  # of equal models one with embeddings is taken
         strategy, size = each.settings["encoding.strategy"], each.settings["encoding.vocabulary_size"]
         strategy, size = ("ordered", 0) if strategy == "full" else (strategy, size)
-        models = seeds[Cell(Series(strategy, each.settings.get("task.copy_pointer", False), changes), size)]
-        if each.embeddings or each.settings["seed"] not in models:
-            models[each.settings["seed"]] = each
+        name = f"{strategy} + pointer" if each.settings.get("task.copy_pointer") else strategy
+        changed = {key: value for key, value in each.settings.items() if key in usual and value != usual[key]}
+        series = ", ".join([name, *(f"{key.partition('.')[2]}={value}" for key, value in changed.items())])
+        seeds[Cell(series, size)].setdefault(each.settings["seed"], each)
     cells = sorted(seeds, key=lambda cell: (cell.size, _rank(cell.series)))
-    return {cell: tuple(seeds[cell][seed] for seed in sorted(seeds[cell])) for cell in cells}
-
-
-def _varied(result: Result) -> dict[str, Any]:
-    """The settings that may make another series; `standard` has no placeholders, whatever its settings say."""
-    ignored = {"encoding.num_placeholders"} if result.settings["encoding.strategy"] == "standard" else set()
-    return {key: value for key, value in result.settings.items() if key not in NOT_VARIED | ignored}
+    return {cell: [seeds[cell][seed] for seed in sorted(seeds[cell])] for cell in cells}

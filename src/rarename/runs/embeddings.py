@@ -1,17 +1,14 @@
 """Where the embeddings of placeholders and of names lie (paper, appendix D)."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from rarename.encoding import Encoding
-from rarename.errors import RunError, UsageError
 from rarename.inference.model_folder import ENCODING
-from rarename.training.checkpoint import WEIGHTS
+from rarename.training.checkpoint import WEIGHTS, read_tensors
 from rarename.vocabulary import Special
 
 PERPLEXITY = 30.0
@@ -20,31 +17,20 @@ PERPLEXITY = 30.0
 Floats = NDArray[np.float64]
 
 
-def check_installed() -> None:
-    """Report a missing package before training, not after."""
-    if find_spec("sklearn") is None:
-        raise UsageError("embeddings need scikit-learn; install it with pip install 'rarename[report]'")
-
-
 def analyze_embeddings(run: Path) -> dict[str, Any]:
     """The value embeddings of a run in two dimensions, and their mean cosine similarity within and between groups.
 
     Special values are left out. A point is `[x, y, "placeholder" or "vocabulary", name]`.
     """
     encoding = Encoding.load(run / ENCODING)
-    try:
-        with safe_open(run / WEIGHTS, framework="numpy") as file:
-            vectors: Floats = file.get_tensor("transformer.values.weight").astype(np.float64)[len(Special) :]
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{run / WEIGHTS} is missing or damaged: {error}") from error
+    weights = read_tensors(run / WEIGHTS)[0]["transformer.values.weight"]
+    vectors: Floats = weights[len(Special) :].numpy().astype(np.float64)
     names = encoding.to_text(range(len(Special), encoding.num_values))
     num_names = encoding.first_placeholder - len(Special)
     groups = ["vocabulary"] * num_names + ["placeholder"] * (len(names) - num_names)
+    points = zip(project(vectors).tolist(), groups, names, strict=True)
     return {
-        "points": [
-            [round(x, 3), round(y, 3), group, name]
-            for (x, y), group, name in zip(project(vectors).tolist(), groups, names, strict=True)
-        ],
+        "points": [[round(x, 3), round(y, 3), group, name] for (x, y), group, name in points],
         "cosine": {
             "within_placeholders": mean_cosine(vectors[num_names:]),
             "within_vocabulary": mean_cosine(vectors[:num_names]),
@@ -72,15 +58,11 @@ def mean_cosine(vectors: Floats, others: Floats | None = None) -> float:
     >>> mean_cosine(np.array([[1.0, 0.0]]), np.array([[-2.0, 0.0]]))
     -1.0
     """
-    directions = _normalize(vectors)
-    total = directions.sum(axis=0)
-    if others is None:
-        num_pairs = len(vectors) * (len(vectors) - 1)
-        cosine_sum = float(total @ total) - float((directions**2).sum())
-    else:
-        num_pairs = len(vectors) * len(others)
-        cosine_sum = float(total @ _normalize(others).sum(axis=0))
-    return round(cosine_sum / num_pairs, 4) if num_pairs else 0.0
+    ours, theirs = (_normalize(each) for each in (vectors, vectors if others is None else others))
+    num_pairs, total = len(ours) * len(theirs), float(ours.sum(axis=0) @ theirs.sum(axis=0))
+    if others is None:  # not each vector with itself
+        num_pairs, total = num_pairs - len(ours), total - float((ours**2).sum())
+    return round(total / num_pairs, 4) if num_pairs else 0.0
 
 
 def _normalize(vectors: Floats) -> Floats:

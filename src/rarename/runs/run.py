@@ -50,15 +50,11 @@ def train(
     """Train, or resume training."""
     context = context or DistributedContext(device=choose_device())
     with _locked(folder, context):
-        context.on_main_process(lambda: _prepare_folder(config, folder, resume))
-        encoding = Encoding.load(folder / ENCODING)
-        task = _task(config, encoding)
-        try:
-            _check_not_empty(config.corpus, "train", task.num_examples())
-            _check_not_empty(config.corpus, "validation", task.num_eval_examples("validation"))
-        except UsageError:
-            context.on_main_process(lambda: _remove_new_folder(folder))
-            raise
+        config, encoding = context.on_main_process(lambda: _open_folder(config, folder, resume))
+        task = _make_task(config, encoding)
+        _check_not_empty(config.corpus, "train", task.num_examples())
+        _check_not_empty(config.corpus, "validation", task.num_eval_examples("validation"))
+        context.on_main_process(lambda: _save_once(config, encoding, folder))
         torch.manual_seed(config.seed)
         trainer = Trainer(task, build_model(config, encoding), config.training, folder, config.seed, context)
         trainer.load()
@@ -89,32 +85,28 @@ def _remove_if_unused(folder: Path) -> None:
         folder.rmdir()
 
 
-def _prepare_folder(config: ExperimentConfig, folder: Path, resume: bool) -> None:
-    """Create the folder of a run, or check that the existing one belongs to the same config."""
+def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[ExperimentConfig, Encoding]:
+    """The config with the digest of its corpus, and the encoding; an existing run must have the same config."""
     config = dataclasses.replace(config, corpus_digest=Corpus(config.corpus).digest())
     if (folder / CONFIG).exists():
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
-        saved = load_config(folder / CONFIG)
-        differing = mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config)
-        if differing:
+        saved = dataclasses.replace(load_config(folder / CONFIG), corpus=config.corpus)  # which may have moved
+        if differing := mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config):
             raise RunError(f"{folder} holds a run with other settings: {', '.join(differing)}; choose another folder")
         _check_digest(saved, folder)
     elif any(path.name != LOCK and path.suffix != ".part" for path in folder.iterdir()):
         raise RunError(f"{folder} exists and is not a run; choose another folder")
     for leftover in folder.glob(".*.part"):
         leftover.unlink()  # of a process that was killed while it wrote
+    path = folder / ENCODING
+    return config, Encoding.load(path) if path.exists() else make_encoding(config)
+
+
+def _save_once(config: ExperimentConfig, encoding: Encoding, folder: Path) -> None:
     if not (folder / ENCODING).exists():
-        encoding = make_encoding(config)
         save_config(config, folder / CONFIG)
         encoding.save(folder / ENCODING)
-
-
-def _remove_new_folder(folder: Path) -> None:
-    """Remove a run that cannot start; one that has started stays."""
-    if {path.name for path in folder.iterdir()} <= {CONFIG, ENCODING, LOCK}:
-        for name in (CONFIG, ENCODING):
-            (folder / name).unlink(missing_ok=True)
 
 
 def _check_not_empty(corpus: str, split: str, count: int) -> None:
@@ -130,26 +122,21 @@ def _check_digest(config: ExperimentConfig, folder: Path) -> None:
         )
 
 
-def evaluate(
-    folder: Path, split: str = "test", corpus: str | None = None, progress: Progress | None = None
-) -> dict[str, Any]:
+def evaluate(folder: Path, split: str = "test", corpus: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """The metrics of a run's best weights on a split of its corpus, or of another corpus."""
     metrics = evaluate_per_example(folder, split, corpus, progress)
     return metrics.compute() | metrics.breakdown()
 
 
-def evaluate_per_example(
-    folder: Path, split: str, corpus: str | None = None, progress: Progress | None = None
-) -> Metrics:
+def evaluate_per_example(folder: Path, split: str, corpus: str = "", progress: Progress | None = None) -> Metrics:
     """The predictions of a run's best weights on a split."""
-    config = load_run_config(folder)
-    encoding = Encoding.load(folder / ENCODING)
-    if corpus is None:
-        _check_digest(config, folder)
-        task = _task(config, encoding)
-    else:
+    config, encoding = load_run_config(folder), Encoding.load(folder / ENCODING)
+    if corpus:
         config = dataclasses.replace(config, corpus=corpus)
-        task = _task_on_other_corpus(config, encoding)
+        _check_language(Corpus(corpus), encoding)
+    else:
+        _check_digest(config, folder)
+    task = _make_task(config, encoding)
     _check_not_empty(config.corpus, split, task.num_eval_examples(split))
     model = load_model(folder, config, encoding).to(choose_device())
     progress = progress or NullProgress()
@@ -171,40 +158,20 @@ def make_encoding(config: ExperimentConfig) -> Encoding:
     subtokens = Vocabulary([])
     if num_subtokens:
         subtokens = frequent_subtokens(corpus.values(), corpus.counts("names").tolist(), num_subtokens)
-    return Encoding(
-        values,
-        corpus.types,
-        config.encoding.strategy,
-        config.encoding.num_placeholders,
-        task.masked_literals,
-        subtokens,
-    )
+    strategy, num_placeholders = config.encoding.strategy, config.encoding.num_placeholders
+    return Encoding(values, corpus.types, strategy, num_placeholders, task.masked_literals, subtokens)
 
 
-def _task(config: ExperimentConfig, encoding: Encoding) -> Task:
-    """The task on the corpus that the encoding was made from."""
-    corpus, task_class = Corpus(config.corpus), TASKS[config.task.name]
-    values = corpus.vocabulary(len(encoding.values), *task_class.vocabulary_roles)
-    if list(corpus.types) != list(encoding.types) or list(values) != list(encoding.values):
-        raise RunError(
-            f"{config.corpus} ranks node types or names differently from the run's corpus; use the run's own corpus, "
-            "or evaluate on this one with `rarename evaluate --corpus`"
-        )
-    return _make_task(config, corpus, encoding)
+def _make_task(config: ExperimentConfig, encoding: Encoding) -> Task:
+    task_class, corpus = TASKS[config.task.name], Corpus(config.corpus)
+    task: Task = task_class(corpus, encoding, config.task, config.training.max_batch_nodes, config.seed)
+    return task
 
 
-def _task_on_other_corpus(config: ExperimentConfig, encoding: Encoding) -> Task:
-    """The task on any corpus of the same language."""
-    corpus = Corpus(config.corpus)
+def _check_language(corpus: Corpus, encoding: Encoding) -> None:
     root = corpus.language.root_type
     if root not in encoding.types if root else not set(corpus.types) & set(encoding.types):
         raise RunError(
-            f"{config.corpus} is a corpus of {corpus.language.name}, and the run was trained on another language; use "
+            f"{corpus.path} is a corpus of {corpus.language.name}, and the run was trained on another language; use "
             "a corpus of the same language"
         )
-    return _make_task(config, corpus, encoding)
-
-
-def _make_task(config: ExperimentConfig, corpus: Corpus, encoding: Encoding) -> Task:
-    task: Task = TASKS[config.task.name](corpus, encoding, config.task, config.training.max_batch_nodes, config.seed)
-    return task

@@ -81,14 +81,8 @@ def _spec(name: str, content: dict[str, Any]) -> SweepSpec:
     names = [trial.name for trial in trials.values()]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"different trials have the name {repeated[0]}; rename or remove one of their values")
-    return SweepSpec(
-        name,
-        content["title"],
-        content.get("reproduces", ""),
-        content["corpus"],
-        "embeddings" in content,
-        tuple(trials.values()),
-    )
+    title, reproduces, corpus = content["title"], content.get("reproduces", ""), content["corpus"]
+    return SweepSpec(name, title, reproduces, corpus, "embeddings" in content, tuple(trials.values()))
 
 
 def _choices(grid: Any) -> list[dict[str, Any]]:

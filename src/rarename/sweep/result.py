@@ -36,49 +36,47 @@ class Result:
     embeddings: dict[str, Any] = field(default_factory=dict)
     """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if asked for."""
 
-    def metric(self, *path: str) -> float | None:
-        """A number among the metrics: `metric("by_rarity", "both rare", "joint_accuracy")`."""
-        return number_at(self.metrics, *path)
-
-    def best_validation(self, key: str) -> float | None:
-        """The best validation score; the evaluated weights are those that reached it."""
-        scores = [number_at(point, "validation", key) for point in self.curve]
-        return max((score for score in scores if score is not None), default=None)
-
 
 def number_at(table: Any, *path: str) -> float | None:
-    """The number at a path of keys; None if there is none."""
+    """The number at a path of keys: `number_at(result.metrics, "by_rarity", "both rare", "joint_accuracy")`."""
     for key in path:
         table = table.get(key) if isinstance(table, dict) else None
-    return None if isinstance(table, bool) or not isinstance(table, int | float) else table
+    return table if isinstance(table, int | float) else None
 
 
 def read_result(path: Path) -> Result:
     """Read a result file. Whatever is wrong with it is a `RunError`."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no score; the training diverged")
-
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is no score
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RunError(f'{path} is not a result file: expected "format": "{FORMAT}"')
     if content.get("version") != VERSION:
         raise RunError(f"{path} has version {content.get('version')!r}; this rarename reads version {VERSION}")
-    values = {}
+    try:
+        result = Result(**{key: value for key, value in content.items() if key not in ("format", "version")})
+    except TypeError as error:
+        raise RunError(f"{path} is damaged: {error}") from error
     for each in dataclasses.fields(Result):
+        value = getattr(result, each.name)
         kind: Any = get_origin(each.type) or each.type
-        if each.name in content:
-            values[each.name] = value = content[each.name]
-            if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
-                raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
-        elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
-            raise RunError(f"{path} has no {each.name}")
-    if not values.get("metrics"):
+        if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
+            raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
+    if not result.metrics:
         raise RunError(f"{path} has no metrics")
-    return Result(**values)
+    return result
+
+
+def read_results(folder: Path) -> tuple[list[Result], list[str]]:
+    """All results in a folder, and what is wrong with the files that cannot be read."""
+    results, errors = [], []
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            results.append(read_result(path))
+        except RunError as error:
+            errors.append(str(error))
+    return results, errors
 
 
 def write_result(path: Path, result: Result) -> None:

@@ -4,7 +4,6 @@ Workers and the sweep share nothing but the folders `runs` and `results`.
 """
 
 import dataclasses
-import math
 import multiprocessing
 import signal
 import time
@@ -14,24 +13,17 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from rarename._version import __version__
 from rarename.config import RECIPE_VERSION, flatten
 from rarename.corpus.store import Corpus
-from rarename.errors import RunError, UsageError
+from rarename.errors import UsageError
+from rarename.sweep import trial as trials
 from rarename.sweep.grid import SweepSpec
-from rarename.sweep.result import Result, read_result, write_result
-from rarename.sweep.trial import (
-    POLL_SECONDS,
-    Job,
-    TrialStatus,
-    move_aside,
-    read_progress,
-    result_status,
-    run_name,
-    run_trial,
-)
+from rarename.sweep.result import Result, read_results
+from rarename.sweep.trial import POLL_SECONDS, Job, TrialStatus, read_progress
 
 
 class Sweep:
@@ -47,43 +39,25 @@ class Sweep:
         num_threads: int = 1,
     ) -> None:
         if spec.has_embeddings:
-            from rarename.runs.embeddings import check_installed
-
-            check_installed()
+            import sklearn  # noqa: F401, a missing package is an error before anything is trained
         self.spec, self.results = spec, results
         self.stop_file = runs / f".stop-{uuid.uuid4().hex}"
-        self.jobs = [
-            self._job(index, Corpus(corpus or spec.corpus), runs, num_threads) for index in range(len(spec.trials))
-        ]
-
-    def _job(self, index: int, corpus: Corpus, runs: Path, num_threads: int) -> Job:
-        spec, trial = self.spec, self.spec.trials[index]
-        config = trial.config(str(corpus.path), corpus.language.name)
-        config = dataclasses.replace(config, corpus_digest=corpus.digest())
-        name = Path(spec.corpus).name
-        settings = flatten(dataclasses.asdict(config)) | {"corpus": f"corpora/{name}"}  # no path of this machine
-        num_projects = sum(split["projects"] for split in corpus.manifest["splits"].values())
-        return Job(
-            config,
-            Result(
-                experiment=spec.name,
-                trial=trial.name,
-                title=spec.title,
-                reproduces=spec.reproduces,
-                task=trial.task,
-                language=corpus.language.name,
-                preset=trial.preset,
-                settings=settings,
-                corpus={"name": name, "digest": config.corpus_digest, "projects": num_projects},
-                code={"version": __version__, "recipe": RECIPE_VERSION},
-                split="test",
-            ),
-            self.results / spec.name / f"{trial.name}.json",
-            runs / run_name(settings, RECIPE_VERSION),
-            self.stop_file,
-            spec.has_embeddings,
-            num_threads,
-        )
+        opened, name = Corpus(corpus or spec.corpus), Path(spec.corpus).name
+        num_projects = sum(split["projects"] for split in opened.manifest["splits"].values())
+        shared: dict[str, Any] = {
+            "experiment": spec.name, "title": spec.title, "reproduces": spec.reproduces, "split": "test",
+            "language": opened.language.name,
+            "corpus": {"name": name, "digest": opened.digest(), "projects": num_projects},
+            "code": {"version": __version__, "recipe": RECIPE_VERSION},
+        }  # fmt: skip
+        self.jobs = []
+        for trial in spec.trials:
+            config = trial.config(str(opened.path), opened.language.name)
+            config = dataclasses.replace(config, corpus_digest=opened.digest())
+            settings = flatten(dataclasses.asdict(config)) | {"corpus": f"corpora/{name}"}  # no path of this machine
+            result = Result(trial=trial.name, task=trial.task, preset=trial.preset, settings=settings, **shared)
+            path, run = results / spec.name / f"{trial.name}.json", runs / trials.run_name(settings, RECIPE_VERSION)
+            self.jobs.append(Job(config, result, path, run, self.stop_file, spec.has_embeddings, num_threads))
 
     def select(self, patterns: Sequence[str]) -> list[Job]:
         """The trials whose name matches a pattern; all of them without patterns."""
@@ -95,22 +69,16 @@ class Sweep:
 
     def statuses(self, jobs: Sequence[Job]) -> dict[str, TrialStatus]:
         """How far each trial is. A result of another experiment counts if settings, corpus and recipe are the same."""
-        others: dict[str, Result] = {}
-        for path in sorted(self.results.glob("*/*.json")):
-            try:
-                result = read_result(path)
-                name = run_name(result.settings, result.code.get("recipe"))
-            except (RunError, KeyError):
-                continue
-            if name not in others or result.embeddings:
-                others[name] = result
-        statuses = {job.name: result_status(job) for job in jobs}
-        for job in (job for job in jobs if statuses[job.name].state != "done"):
-            other = others.get(job.run_folder.name)
-            if other and (other.embeddings or not job.has_embeddings):
-                statuses[job.name] = TrialStatus("copied", f"{other.experiment}/{other.trial}", other)
-            elif statuses[job.name].state == "missing" and (record := read_progress(job.run_folder)):
-                statuses[job.name] = TrialStatus("started", f"{record['percent']} %")
+        found = sorted(read_results(self.results)[0], key=lambda result: bool(result.embeddings))
+        others = {trials.run_name(each.settings, each.code.get("recipe")): each for each in found}
+        statuses = {}
+        for job in jobs:
+            status, other = trials.result_status(job), others.get(job.run_folder.name)
+            if status.state != "done" and other and (other.embeddings or not job.has_embeddings):
+                about = {key: getattr(job.result, key) for key in ("experiment", "trial", "title", "reproduces")}
+                result = dataclasses.replace(other, **about)
+                status = TrialStatus("done", f"copied from {other.experiment}/{other.trial}", result)
+            statuses[job.name] = status
         return statuses
 
     def run(
@@ -119,7 +87,6 @@ class Sweep:
         *,
         num_jobs: int = 1,
         executor: Executor | None = None,
-        time_limit: float = math.inf,
         should_stop: Callable[[], bool] = lambda: False,
         on_status: Callable[[str, TrialStatus], None] = lambda name, status: None,
         on_progress: Callable[[str, Mapping[str, Any]], None] = lambda name, record: None,
@@ -128,52 +95,50 @@ class Sweep:
 
         A trial that fails is tried once more, and one that another sweep works on until that one is done.
         """
-        deadline = time.monotonic() + time_limit
         statuses = self.statuses(jobs)
         for job in jobs:
-            if (copied := statuses[job.name]).state == "copied":
-                statuses[job.name] = _copy(job, copied)
-                on_status(job.name, copied)
-        queue = [job for job in jobs if statuses[job.name].state != "done"]
+            status = statuses[job.name]
+            if status.result and status.reason:
+                trials.save_result(job, status.result)
+                on_status(job.name, status)
+        queue = [job for job in jobs if not statuses[job.name].result]
         running: dict[Future[TrialStatus], Job] = {}
         failed: set[str] = set()
         shown: dict[str, Mapping[str, Any]] = {}
         self.stop_file.parent.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            stack.callback(self.stop_file.unlink, missing_ok=True)
-            pool = executor or stack.enter_context(_process_pool(num_jobs))
-            try:
-                while queue or running:
-                    if should_stop() or time.monotonic() >= deadline:
-                        self.stop_file.touch()
-                        statuses |= {job.name: TrialStatus("stopped") for job in queue}
-                        queue = []
-                    while queue and len(running) < num_jobs:
-                        job = queue.pop(0)
-                        running[pool.submit(run_trial, job)] = job
-                    for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
-                        job = running.pop(future)
-                        try:
-                            status = future.result()
-                        except BrokenExecutor as error:  # a process was killed, and the pool with it
-                            status = TrialStatus("failed", f"its process was killed: {error}")
-                            pool = executor or stack.enter_context(_process_pool(num_jobs))
-                        if status.state == "busy":
-                            time.sleep(POLL_SECONDS)
-                            queue.append(job)
-                        elif status.state == "failed" and job.name not in failed:
-                            failed.add(job.name)  # once more: memory may have been short
-                            queue.append(job)
-                        if status != statuses[job.name]:
-                            on_status(job.name, status)
-                        statuses[job.name] = status
-                    for job in running.values():
-                        record = read_progress(job.run_folder)
-                        if record and record != shown.get(job.name):
-                            on_progress(job.name, record)
-                            shown[job.name] = record
-            finally:
-                self.stop_file.touch()  # after an error, too: workers save and stop before their pool is closed
+        with ExitStack() as pools, ExitStack() as at_end:
+            pools.callback(self.stop_file.unlink, missing_ok=True)
+            at_end.callback(self.stop_file.touch)  # after an error, too: workers save and stop before pools are closed
+            pool = executor or pools.enter_context(_process_pool(num_jobs))
+            while queue or running:
+                if should_stop():
+                    self.stop_file.touch()
+                    statuses |= {job.name: TrialStatus("stopped") for job in queue}
+                    queue = []
+                while queue and len(running) < num_jobs:
+                    job = queue.pop(0)
+                    running[pool.submit(trials.run_trial, job)] = job
+                for future in wait(running, POLL_SECONDS, FIRST_COMPLETED).done:
+                    job = running.pop(future)
+                    try:
+                        status = future.result()
+                    except BrokenExecutor as error:  # a process was killed, and the pool with it
+                        status = TrialStatus("failed", f"its process was killed: {error}")
+                        pool = executor or pools.enter_context(_process_pool(num_jobs))
+                    if status.state == "busy":
+                        time.sleep(POLL_SECONDS)
+                        queue.append(job)
+                    elif status.state == "failed" and job.name not in failed:
+                        failed.add(job.name)  # once more: memory may have been short
+                        queue.append(job)
+                    if status != statuses[job.name]:
+                        on_status(job.name, status)
+                    statuses[job.name] = status
+                for job in running.values():
+                    record = read_progress(job.run_folder)
+                    if record and record != shown.get(job.name):
+                        on_progress(job.name, record)
+                        shown[job.name] = record
         return statuses
 
 
@@ -184,22 +149,12 @@ def seconds_left(statuses: Mapping[str, TrialStatus], jobs: Sequence[Job], num_j
     totals = [result.seconds for result in done] + [each["seconds"] + each["seconds_left"] for each in left if each]
     if not left or not totals:
         return None if left else 0.0
-    evaluation = sum(result.eval_seconds for result in done) / max(1, len(done))
-    usual = sum(totals) / len(totals)
-    return sum(evaluation + float(each.get("seconds_left", usual)) for each in left) / min(num_jobs, len(left))
+    evaluation = fmean(result.eval_seconds for result in done) if done else 0.0
+    seconds = [evaluation + float(each.get("seconds_left", fmean(totals))) for each in left]
+    return sum(seconds) / min(num_jobs, len(left))
 
 
 def _process_pool(num_jobs: int) -> ProcessPoolExecutor:
     """Worker processes. Ctrl-C reaches them too; they wait for the stop file instead, and save."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(num_jobs, context, signal.signal, (signal.SIGINT, signal.SIG_IGN))
-
-
-def _copy(job: Job, status: TrialStatus) -> TrialStatus:
-    assert status.result
-    if job.result_path.exists():
-        move_aside(job.result_path, "stale")
-    about = {key: getattr(job.result, key) for key in ("experiment", "trial", "title", "reproduces")}
-    result = dataclasses.replace(status.result, **about)
-    write_result(job.result_path, result)
-    return TrialStatus("done", result=result)

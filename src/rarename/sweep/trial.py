@@ -6,11 +6,12 @@ runs/
 └── .misuse-ordered-1000-0-5f0c3b9a.lock        held by the process that works on the trial
 results/misuse-python/
 ├── ordered-1000-0.json                         the result
-└── ordered-1000-0.json.stale-1                 a result of other settings, another corpus or recipe
+└── ordered-1000-0.json.stale-1                 a result that is damaged or of another config or recipe
 """
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import multiprocessing
 import time
@@ -20,11 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-
-from rarename.config import ExperimentConfig, load_config, save_config
+from rarename.config import ExperimentConfig
 from rarename.errors import RarenameError, RunError, UsageError
-from rarename.inference.model_folder import CONFIG
 from rarename.io import locked, write_text
 from rarename.progress import NullProgress
 from rarename.sweep.result import Result, read_result, write_result
@@ -55,7 +53,7 @@ class Job:
 class TrialStatus:
     """How far a trial is."""
 
-    state: str  # done, stopped, failed or busy; before a sweep also missing, started, stale, damaged or copied
+    state: str  # done or open; when a sweep has ended, also stopped, failed or busy
     reason: str = ""
     result: Result | None = None
 
@@ -66,7 +64,7 @@ class _Stopped(Exception):
 
 def run_name(settings: Mapping[str, Any], recipe: Any) -> str:
     """The name of a run folder. The path of the corpus may change; its digest is one of the settings."""
-    chosen = [settings[key] for key in ("task.name", "encoding.strategy", "encoding.vocabulary_size", "seed")]
+    chosen = [settings.get(key) for key in ("task.name", "encoding.strategy", "encoding.vocabulary_size", "seed")]
     hashed = json.dumps([recipe, sorted((key, value) for key, value in settings.items() if key != "corpus")])
     return "-".join([*map(str, chosen), hashlib.sha256(hashed.encode()).hexdigest()[:8]])
 
@@ -74,22 +72,21 @@ def run_name(settings: Mapping[str, Any], recipe: Any) -> str:
 def result_status(job: Job) -> TrialStatus:
     """Whether the result is there, complete, and of the same settings, corpus and recipe."""
     if not job.result_path.exists():
-        return TrialStatus("missing")
+        record = read_progress(job.run_folder)
+        return TrialStatus("open", f"{record['percent']} % trained" if record else "")
     try:
         result = read_result(job.result_path)
     except RunError as error:
-        return TrialStatus("damaged", str(error))
-    wanted, found = (
-        {**each.settings, "corpus": "", "recipe": each.code.get("recipe")} for each in (job.result, result)
-    )
-    differing = [key for key in {**wanted, **found} if wanted.get(key) != found.get(key)]
+        return TrialStatus("open", str(error))
+    wanted, found = ({**each.settings, "recipe": each.code.get("recipe")} for each in (job.result, result))
+    differing = [key for key in wanted | found if key != "corpus" and wanted.get(key) != found.get(key)]
     reasons = [f"{key} ({found.get(key)!r}, not {wanted.get(key)!r})" for key in differing]
     reasons += ["no embeddings"] if job.has_embeddings and not result.embeddings else []
-    return TrialStatus("stale", ", ".join(reasons)) if reasons else TrialStatus("done", result=result)
+    return TrialStatus("open", f"stale: {', '.join(reasons)}") if reasons else TrialStatus("done", result=result)
 
 
 def read_progress(folder: Path) -> dict[str, Any]:
-    """What the last log record says about the progress of a training; empty if there is none."""
+    """The last log record of a training with its `percent`; empty if there is none."""
     try:
         record: dict[str, Any] = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
         return record | {"percent": round(100 * record["examples"] / record["total_examples"])}
@@ -108,8 +105,7 @@ def run_trial(job: Job) -> TrialStatus:
             stack.enter_context(locked(job.run_folder.with_name(f".{job.run_folder.name}.lock"), "busy"))
         except UsageError:
             return TrialStatus("busy", "another sweep works on it")
-        status = result_status(job)
-        if status.state == "done":  # by another sweep
+        if (status := result_status(job)).result:  # of another sweep
             return status
         try:
             curve, note = _train(job, should_stop)
@@ -118,10 +114,14 @@ def run_trial(job: Job) -> TrialStatus:
             return TrialStatus("stopped")
         except (RarenameError, OSError, ValueError, RuntimeError, MemoryError) as error:
             return TrialStatus("failed", str(error) or type(error).__name__)
-        if job.result_path.exists():
-            move_aside(job.result_path, status.state)
-        write_result(job.result_path, result)
+        save_result(job, result)
         return TrialStatus("done", note, result)
+
+
+def save_result(job: Job, result: Result) -> None:
+    if job.result_path.exists():
+        _move_aside(job.result_path, "stale")
+    write_result(job.result_path, result)
 
 
 def _stop_signal(stop_file: Path) -> Callable[[], bool]:
@@ -152,36 +152,28 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
 
     while True:
         try:
-            _follow_corpus(job)
             if not train(job.config, job.run_folder, resume=True, on_log=on_log, should_stop=has_stopped):
                 raise _Stopped
             return _learning_curve(job.run_folder), note
         except RarenameError as error:
             if has_begun or note or not job.run_folder.exists():
                 raise  # the folder is not to blame
-            note = f"trained again, the old run folder is now {move_aside(job.run_folder, 'damaged').name}: {error}"
-
-
-def _follow_corpus(job: Job) -> None:
-    """The corpus of a run may have moved; the digest in the name of the folder tells that it is the same."""
-    path = job.run_folder / CONFIG
-    if path.exists() and dataclasses.replace(load_config(path), corpus=job.config.corpus) == job.config:
-        save_config(job.config, path)
+            note = f"trained again, the old run folder is now {_move_aside(job.run_folder, 'damaged').name}: {error}"
 
 
 def _learning_curve(folder: Path) -> list[dict[str, Any]]:
     """The evaluations on the validation split, up to the last training example."""
+    from rarename.training.checkpoint import read_tensors
     from rarename.training.trainer import METRICS, STATE
 
+    num_examples = int(read_tensors(folder / STATE)[1]["examples"])
     try:
-        with safe_open(folder / STATE, framework="numpy") as file:
-            examples = int(file.metadata()["examples"])
         points = [json.loads(line) for line in (folder / METRICS).read_text(encoding="utf-8").splitlines()]
         curve = [{key: point[key] for key in ("examples", "seconds", "loss", "validation")} for point in points]
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise RunError(f"{folder} is damaged: {error!r}") from error
-    if not curve or curve[-1]["examples"] != examples:
-        raise RunError(f"{folder / METRICS} does not reach the last of {examples:,} training examples")
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(f"{folder / METRICS} is damaged: {error!r}") from error
+    if not curve or curve[-1]["examples"] != num_examples:
+        raise RunError(f"{folder / METRICS} does not reach the last of {num_examples:,} training examples")
     return curve
 
 
@@ -195,7 +187,7 @@ def _evaluate(job: Job, curve: list[dict[str, Any]], should_stop: Callable[[], b
                 raise _Stopped
 
     started = time.monotonic()
-    metrics = evaluate(job.run_folder, job.result.split, progress=Progress())
+    metrics = evaluate(job.run_folder, job.result.split, job.config.corpus, Progress())
     return dataclasses.replace(
         job.result,
         examples=curve[-1]["examples"],
@@ -207,9 +199,7 @@ def _evaluate(job: Job, curve: list[dict[str, Any]], should_stop: Callable[[], b
     )
 
 
-def move_aside(path: Path, word: str) -> Path:
+def _move_aside(path: Path, word: str) -> Path:
     """Rename a file or folder that cannot be used; nothing is deleted."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}.{word}-{number}")).exists():
-        number += 1
-    return path.rename(aside)
+    asides = (path.with_name(f"{path.name}.{word}-{number}") for number in itertools.count(1))
+    return path.rename(next(aside for aside in asides if not aside.exists()))
