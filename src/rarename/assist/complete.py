@@ -65,8 +65,7 @@ class Completer:
     @classmethod
     def load(cls, language: str = "", folder: Path | None = None) -> "Completer":
         """Load the model of a run, or the one inside the package for a language."""
-        if folder is None:
-            folder = packaged_model(language_named(language).name, "completion")
+        folder = folder or packaged_model(language_named(language).name, "completion")
         model = ModelFolder.load(folder, "completion")
         if language and model.language.name != language:
             raise UsageError(f"{folder} is a model for {model.language.name}, not for {language}")
@@ -190,9 +189,8 @@ class Reader:
         differs = (nodes[:, :shorter] != self._nodes[:, :shorter]).any(axis=0)
         num_known = min(int(differs.argmax()) if differs.any() else shorter, nodes.shape[1] - 1)
         self._cache.crop(num_known)
-        new = slice(num_known, None)
-        inputs = {"types": batch.types[:, new], "values": batch.values[:, new], "has_value": batch.has_value}
-        outputs = self._session.run(inputs, self._cache)
+        new = {"types": batch.types[:, num_known:], "values": batch.values[:, num_known:]}
+        outputs = self._session.run(new | {"has_value": batch.has_value}, self._cache)
         type_logits = outputs["type_logits"][0]
         if self._type_logits is not None:
             type_logits = np.concatenate([self._type_logits[:num_known], type_logits])

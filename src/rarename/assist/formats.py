@@ -34,9 +34,8 @@ def as_text(result: CheckResult, *, with_source: bool = False) -> str:
     """One line per diagnostic, optionally with its source, and a summary."""
     lines: list[str] = []
     for each in result.diagnostics:
-        lines.append(
-            f"{each.path}:{each.line}:{each.column}: {CODE} {each.message} ({each.confidence:.2f}) [{each.function}]"
-        )
+        where = f"{each.path}:{each.line}:{each.column}"
+        lines.append(f"{where}: {CODE} {each.message} ({each.confidence:.2f}) [{each.function}]")
         if with_source:
             lines += _underlined(each)
     return "\n".join([*lines, summary(result)]) + "\n"
