@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from rarename.assist.diagnostics import is_suppressed
 from rarename.corpus.store import Corpus
 from rarename.discovery import Files, Skipped
 from rarename.errors import ParseError, RunError, UsageError
-from rarename.inference.model_folder import packaged_model
+from rarename.progress import NullProgress
 from rarename.syntax import JAVASCRIPT, PYTHON, parse
 from rarename.syntax.functions import functions
 from rarename.tasks.misuse.collate import MisuseExample
@@ -161,17 +162,6 @@ def test_columns_count_characters(both, language, source, qualified_names):
     found = both.check(source, language)
     assert [each.function for each in found] == qualified_names
     assert [underlined(source, each) for each in found] == [each.name for each in found]
-
-
-def test_real_code_has_at_most_one_diagnostic_per_function_in_order(checker, projects):
-    result = check_files(checker, projects / "json", projects / "tomllib")
-    assert 0 < len(result.diagnostics) <= result.num_functions
-    assert result.skipped == []
-    paths = [str(path) for name in ("json", "tomllib") for path in sorted((projects / name).rglob("*.py"))]
-    order = [(paths.index(each.path), each.line, each.column) for each in result.diagnostics]
-    assert order == sorted(order)
-    for each in result.diagnostics:
-        assert underlined(Path(each.path).read_text(encoding="utf-8"), each) == each.name
 
 
 def test_functions_with_one_variable_have_no_diagnostic(checker, tmp_path):
@@ -371,14 +361,6 @@ def test_why_a_named_path_is_skipped(checker, tmp_path, name, explanation):
     assert result.exit_code == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_read_permission_is_skipped(checker, tmp_path):
-    write(tmp_path, m=AREA)
-    (tmp_path / "m.py").chmod(0)
-    [entry] = check_files(checker, tmp_path).skipped
-    assert entry.explanation == "cannot be read: Permission denied"
-
-
 @pytest.mark.parametrize("path", ["nowhere", "", "a\0b"])
 def test_a_path_that_does_not_exist_is_an_error(path):
     with pytest.raises(UsageError, match="there is no such file or folder"):
@@ -432,25 +414,15 @@ def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
 # --- many files, and models -------------------------------------------------------------------------------
 
 
-class RecordedProgress:
-    def __init__(self):
-        self.total, self.steps = 0, []
-
-    def start(self, title, total):
-        self.total = total
-
-    def advance(self, steps=1):
-        self.steps.append(steps)
-
-
 @pytest.mark.parametrize("pool_nodes", [1, 40, 50_000])
 def test_files_in_any_number_of_pools_give_ordered_diagnostics_and_progress(checker, tmp_path, monkeypatch, pool_nodes):
     write(tmp_path, **{f"m{number}": AREA.replace("Box", f"Box{number}") for number in range(9)}, n="def (")
     monkeypatch.setattr("rarename.assist.check.POOL_NODES", pool_nodes)
-    progress = RecordedProgress()
+    progress = Mock(spec=NullProgress)
     result = checker.check_files(Files([str(tmp_path)]), progress)
     assert [each.function for each in result.diagnostics] == [f"Box{number}.area" for number in range(9)]
-    assert (progress.total, progress.steps) == (10, [1] * 10)
+    progress.start.assert_called_once_with("checking", 10)
+    assert progress.advance.mock_calls == [call()] * 10
 
 
 def test_a_model_checks_only_its_own_language(model, checker, both):
@@ -461,6 +433,11 @@ def test_a_model_checks_only_its_own_language(model, checker, both):
         Checker([model, model])
 
 
+def test_a_folder_without_a_config_is_not_a_run(tmp_path):
+    with pytest.raises(RunError, match=r"is not a run: it has no config\.toml; create one with `rarename train`"):
+        Checker.load(tmp_path)
+
+
 def test_packaged_models_are_loaded_when_needed(python_run, monkeypatch):
     loaded = []
     monkeypatch.setattr("rarename.assist.check.packaged_model", lambda language: loaded.append(language) or python_run)
@@ -469,13 +446,6 @@ def test_packaged_models_are_loaded_when_needed(python_run, monkeypatch):
     for _ in range(2):
         assert len(checker.check(AREA, "python")) == 1
     assert loaded == ["python"]
-
-
-def test_folders_without_a_model(tmp_path):
-    with pytest.raises(RunError, match="no misuse model for cobol; train one with `rarename train misuse`"):
-        packaged_model("cobol")
-    with pytest.raises(RunError, match="is not a run"):
-        Checker.load(tmp_path)
 
 
 @pytest.mark.parametrize(
