@@ -65,9 +65,6 @@ def underlined(source, diagnostic):
     return line[diagnostic.column - 1 : diagnostic.end_column - 1]
 
 
-# --- the same arrays as in training -----------------------------------------------------------------------
-
-
 def same_partition(left, right):
     """Whether two arrays of ids group their nodes alike, whatever the ids are."""
     return len(np.unique(left)) == len(np.unique(right)) == len(np.unique(np.stack([left, right]), axis=1).T)
@@ -129,9 +126,6 @@ def test_batching_does_not_change_predictions(checker):
     for one, other in zip((checker.check(text, "python")[0] for text in texts), batched, strict=True):
         assert (one.function, one.name, one.suggestion) == (other.function, other.name, other.suggestion)
         assert one.confidence == pytest.approx(other.confidence, abs=1e-5)
-
-
-# --- diagnostics ------------------------------------------------------------------------------------------
 
 
 def test_a_diagnostic_has_the_names_and_positions_of_the_text(checker):
@@ -233,26 +227,15 @@ def test_suppressed_diagnostics_are_counted(checker, tmp_path):
     assert checker.check(text, "python") == []
 
 
-NESTED = """\
-def outer(width, height):
-    def area(left, right):
-        return left * left
-
-    def load(path):
-        with open(path) as file:
-            return path.read()
-
-    return area(width, height), load(width)
-"""
-
-
 def test_each_nested_function_has_its_own_diagnostic(tmp_path):
-    write(tmp_path, m=NESTED)
+    area = "    def area(left, right):\n        return left * left\n"
+    load = "    def load(path):\n        with open(path) as file:\n            return path.read()\n"
+    write(tmp_path, m=f"def outer(width, height):\n{area}{load}    return area(width, height), load(width)\n")
     result = check_files(Checker.load(threshold=0), tmp_path)
     assert result.num_functions == 3
-    found = {each.function: (each.line, each.suggestion) for each in result.diagnostics}
-    assert list(found) == ["outer.area", "outer.load", "outer"]
-    assert (found["outer.area"], found["outer.load"], found["outer"][0]) == ((3, "right"), (7, "file"), 9)
+    *inner, outer = ((each.function, each.line, each.suggestion) for each in result.diagnostics)
+    assert inner == [("outer.area", 3, "right"), ("outer.load", 6, "file")]
+    assert outer[:2] == ("outer", 7)
 
 
 def test_of_a_function_that_is_too_long_only_nested_functions_are_checked(checker, tmp_path):
@@ -272,8 +255,6 @@ def test_the_longest_function_that_is_checked(checker, monkeypatch, is_over):
     monkeypatch.setattr("rarename.assist.check.MAX_FUNCTION_NODES", num_nodes - is_over)
     assert len(checker.check(source, "python")) == (not is_over)
 
-
-# --- files that cannot be checked -------------------------------------------------------------------------
 
 BAD = {
     "broken.js": (b"f(1);\nvar a = ;\n", 2, "syntax error"),
@@ -304,61 +285,54 @@ def test_bad_files_are_skipped_with_a_reason_and_the_others_checked(both, tmp_pa
     for name, (_, line, reason) in BAD.items():
         entry = skipped[f"{tmp_path}/{name}"]
         assert (entry.reason, entry.line if line else None) == (reason, line)
-
-
-def test_a_text_that_cannot_be_parsed_is_an_error(checker):
     with pytest.raises(ParseError, match="line 1: syntax error"):
-        checker.check("def f(:\n", "python")
+        both.check("def f(:\n", "python")
 
 
-def test_links_are_followed_only_if_named(checker, tmp_path):
-    (tmp_path / "a").mkdir()
-    write(tmp_path / "a", m=AREA)
-    (tmp_path / "a" / "loop").symlink_to(tmp_path)
-    (tmp_path / "self.py").symlink_to("self.py")
-    (tmp_path / "other.py").symlink_to(tmp_path / "a" / "m.py")
-    result = check_files(checker, tmp_path)
-    assert [each.path for each in result.diagnostics] == [f"{tmp_path}/a/m.py"]
-    links = [(f"{tmp_path}/{name}", "link") for name in ("a/loop", "other.py", "self.py")]
-    assert [(entry.path, entry.reason) for entry in result.skipped] == links
-    [diagnostic] = check_files(checker, tmp_path / "other.py").diagnostics
-    assert diagnostic.path == f"{tmp_path}/other.py"
+@pytest.fixture
+def folder(tmp_path):
+    for name in (".git", "__pycache__", "a", "env", "node_modules"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, m=AREA)
+    for name in ("archive.zip", "env/pyvenv.cfg", "m.js", "notes.md"):
+        (tmp_path / name).write_text(SUM)
+    for name in ("pipe", "pipe.py"):
+        os.mkfifo(tmp_path / name)
+    for name, target in {"a/loop": tmp_path, "self.py": "self.py", "other.py": tmp_path / "a" / "m.py"}.items():
+        (tmp_path / name).symlink_to(target)
+    return tmp_path
 
 
-def test_folders_of_others_and_special_files_are_left_out(checker, tmp_path):
-    for folder in (".git", "__pycache__", "node_modules", "env"):
-        (tmp_path / folder).mkdir()
-        write(tmp_path / folder, m=AREA)
-    (tmp_path / "env" / "pyvenv.cfg").write_text("")
-    (tmp_path / "archive.zip").write_bytes(b"")
-    os.mkfifo(tmp_path / "pipe")
-    os.mkfifo(tmp_path / "pipe.py")
-    result = check_files(checker, tmp_path)
-    assert [(entry.path.removeprefix(f"{tmp_path}/"), entry.explanation) for entry in result.skipped] == [
+def test_links_installed_packages_and_special_files_of_a_folder_are_left_out(checker, folder):
+    result = check_files(checker, folder)
+    assert [each.path for each in result.diagnostics] == [f"{folder}/a/m.py"]
+    assert [(entry.path.removeprefix(f"{folder}/"), entry.explanation) for entry in result.skipped] == [
+        ("a/loop", "link: symbolic link"),
         ("env", "folder left out: virtual environment"),
         ("node_modules", "folder left out: installed packages"),
+        ("other.py", "link: symbolic link"),
         ("pipe.py", "not a regular file"),
+        ("self.py", "link: symbolic link"),
     ]
-    assert result.exit_code == 2
-    [entry] = check_files(checker, tmp_path / "pipe.py").skipped
-    assert entry.explanation == "not a regular file: give it as standard input: -"
 
 
 @pytest.mark.parametrize(
     ("name", "explanation"),
     [
-        ("empty/", "no files to check: none ends in .py, .pyw"),
+        ("other.py", None),  # a link that is named is followed
+        ("__pycache__/empty", "no files to check: none ends in .py, .pyw"),
         ("notes.md", "unknown ending: none of .py, .pyw; say --language to read it all the same"),
         ("m.js", "another language: the model is for python"),
+        ("pipe.py", "not a regular file: give it as standard input: -"),
     ],
 )
-def test_why_a_named_path_is_skipped(checker, tmp_path, name, explanation):
-    (tmp_path / "empty").mkdir()
-    for file in ("notes.md", "m.js"):
-        (tmp_path / file).write_text(SUM)
-    result = check_files(checker, tmp_path / name)
-    assert [(entry.path, entry.explanation) for entry in result.skipped] == [(str(tmp_path / name), explanation)]
-    assert result.exit_code == 2
+def test_why_a_named_path_is_skipped(checker, folder, name, explanation):
+    (folder / "__pycache__" / "empty").mkdir()
+    result = check_files(checker, folder / name)
+    reported = [(each.path, None) for each in result.diagnostics]
+    skipped = [(entry.path, entry.explanation) for entry in result.skipped]
+    assert reported + skipped == [(str(folder / name), explanation)]
+    assert result.exit_code == (2 if skipped else 1)
 
 
 @pytest.mark.parametrize("path", ["nowhere", "", "a\0b"])
@@ -379,7 +353,6 @@ def test_long_strings_of_data_do_not_make_a_file_minified(checker, tmp_path):
     ("first_line", "asked", "language"),
     [
         ("#!/usr/bin/env python3", None, "python"),
-        ("#! /usr/local/bin/python3.11 -u", None, "python"),
         ("#!/usr/bin/env -S node --no-warnings", None, "javascript"),
         ("#!/opt/python/bin/perl", None, None),  # a folder is no program
         ("# python", None, None),
@@ -411,9 +384,6 @@ def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
         assert [each.path for each in check_files(checker, named, named).diagnostics] == ["src/m.py"]
 
 
-# --- many files, and models -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("pool_nodes", [1, 40, 50_000])
 def test_files_in_any_number_of_pools_give_ordered_diagnostics_and_progress(checker, tmp_path, monkeypatch, pool_nodes):
     write(tmp_path, **{f"m{number}": AREA.replace("Box", f"Box{number}") for number in range(9)}, n="def (")
@@ -425,15 +395,12 @@ def test_files_in_any_number_of_pools_give_ordered_diagnostics_and_progress(chec
     assert progress.advance.mock_calls == [call()] * 10
 
 
-def test_a_model_checks_only_its_own_language(model, checker, both):
+def test_models_of_a_checker(model, checker, both, tmp_path):
     assert [language.name for language in both.languages] == ["python", "javascript"]
     with pytest.raises(UsageError, match="the model is for python, not for javascript"):
         checker.check(SUM, "javascript")
     with pytest.raises(UsageError, match="two models are for the same language"):
         Checker([model, model])
-
-
-def test_a_folder_without_a_config_is_not_a_run(tmp_path):
     with pytest.raises(RunError, match=r"is not a run: it has no config\.toml; create one with `rarename train`"):
         Checker.load(tmp_path)
 
@@ -448,18 +415,15 @@ def test_packaged_models_are_loaded_when_needed(python_run, monkeypatch):
     assert loaded == ["python"]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(None, 0.9), ("", 0.9), ("min_confidence = 0.7\n", 0.7), ("min_confidence = 1\n", 1.0)],
-)
-def test_the_threshold_of_a_model(python_run, tmp_path, content, expected):
+def test_the_threshold_of_a_model(python_run, tmp_path):
     folder = shutil.copytree(python_run, tmp_path / "run")
-    if content is not None:
-        (folder / "check.toml").write_text(content)
     write(tmp_path, broken="def (")
-    for threshold in (None, 0.2):
-        result = check_files(Checker.load(folder, threshold=threshold), tmp_path / "broken.py")
-        assert (result.num_files, result.threshold) == (0, threshold or expected)
+    for content, expected in {None: 0.9, "": 0.9, "min_confidence = 0.7": 0.7, "min_confidence = 1": 1.0}.items():
+        if content is not None:
+            (folder / "check.toml").write_text(content)
+        for threshold in (None, 0.2):
+            result = check_files(Checker.load(folder, threshold=threshold), tmp_path / "broken.py")
+            assert (result.num_files, result.threshold) == (0, threshold or expected)
 
 
 @pytest.mark.parametrize(
@@ -479,12 +443,10 @@ def test_a_wrong_threshold_setting_is_an_error(python_run, tmp_path, content, me
 
 
 def test_the_reported_threshold_is_the_lowest_of_the_checked_languages(python_run, javascript_run, tmp_path):
-    folders = []
-    for name, source, threshold in (("python", python_run, 0.9), ("javascript", javascript_run, 0.8)):
-        folders.append(shutil.copytree(source, tmp_path / name))
-        (folders[-1] / "check.toml").write_text(f"min_confidence = {threshold}\n")
+    models = [CheckModel.load(python_run), CheckModel.load(javascript_run)]
+    models[1].threshold = 0.8
+    checker = Checker(models)
     write(tmp_path, m=AREA)
     (tmp_path / "m.js").write_text(SUM)
-    checker = Checker.load(*folders)
     assert check_files(checker, tmp_path / "m.py", tmp_path / "m.js").threshold == 0.8
     assert check_files(checker, tmp_path / "m.py").threshold == 0.9

@@ -15,8 +15,6 @@ from rarename.inference.model_folder import packaged_model
 from rarename.presets import preset_config
 
 PAPER = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = ‸myfnm.read()\n    return data\n"
-
-
 LANGUAGES = [language.name for language in CHECKED]
 
 
@@ -92,7 +90,7 @@ def test_the_default_threshold_flags_at_most_1_in_200_clean_functions(language):
     ("language", "marked", "suggestion"),
     [
         ("python", PAPER, "myfp"),
-        ("javascript", "function load(name, done) { var file = open(name); done(‸name.read()); }", "file"),
+        ("javascript", "function load(name, done) { var f = open(name); var text = ‸name.read(); done(text); }", "f"),
         ("javascript", "function area(width, height) { var result = width * ‸width; return result; }", "height"),
     ],
 )
@@ -110,7 +108,6 @@ def test_obvious_misuses_are_found_and_correct_code_is_not_flagged(language, mar
     [
         ("python", "def area(width, height):\n    return width * ", "height"),
         ("python", "def load(fnm):\n    with open(fnm) as stream:\n        return stream.", "read"),
-        ("javascript", "function area(width, height) {\n  return width * ", "height"),
         ("javascript", "const wanted = [];\nfor (const item of items) {\n  wanted.", "push"),
         ("javascript", "class Row { cells = []; add(cell) { this.cells.push(cell) } }\nnew Row().", "add"),
     ],
