@@ -1,4 +1,4 @@
-"""The models inside the package: there, small, described, and able to do what the paper begins with."""
+"""The models of the package: small, described by their cards, and right about simple examples."""
 
 import json
 import re
@@ -14,30 +14,18 @@ from rarename.discovery import CHECKED
 from rarename.inference.model_folder import packaged_model
 from rarename.presets import preset_config
 
-MEGABYTE = 1_000_000
-
-PAPER = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.read()\n    return data\n"
-
-
-@pytest.mark.parametrize("language", [language.name for language in CHECKED])
-def test_a_model_is_inside_the_package(language):
-    folder = packaged_model(language)
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 10 * MEGABYTE
-    threshold = tomllib.loads((folder / "check.toml").read_text())["min_confidence"]
-    assert CheckModel.load(folder).threshold == threshold
-    assert 0.5 < threshold < 1
-    assert "/tmp" not in (folder / "config.toml").read_text()
+PAPER = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = ‸myfnm.read()\n    return data\n"
+LANGUAGES = [language.name for language in CHECKED]
 
 
-@pytest.mark.parametrize("task", ["misuse", "completion"])
-@pytest.mark.parametrize("language", [language.name for language in CHECKED])
-def test_the_command_of_a_card_trains_with_the_settings_of_the_model(task, language):
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("task", "max_megabytes"), [("misuse", 10), ("completion", 12)])
+def test_the_card_has_the_command_that_trains_the_model(task, max_megabytes, language):
     folder = packaged_model(language, task)
-    card = (folder / "README.md").read_text()
-    command = re.search(
-        rf"rarename train {task} --corpus (\S+) --output-dir \S+ --preset (\S+)(.*?)\npython", card, re.S
-    )
-    corpus, preset, options = command.groups()
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1e6 * max_megabytes
+    assert "/tmp" not in (folder / "config.toml").read_text()
+    command = rf"rarename train {task} --corpus (\S+) --output-dir \S+ --preset (\S+)(.*?)\npython"
+    corpus, preset, options = re.search(command, (folder / "README.md").read_text(), re.DOTALL).groups()
     settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options)))
     saved = replace(load_config(folder / "config.toml"), corpus_digest="")
     assert preset_config(corpus, preset, settings, language, task) == saved
@@ -83,10 +71,11 @@ def test_the_tables_of_a_card_are_its_metrics(path):
     assert [line for line in card.splitlines() if line.startswith("| ") and any(map(str.isdigit, line))] == expected
 
 
-@pytest.mark.parametrize("language", [language.name for language in CHECKED])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_default_threshold_flags_at_most_1_in_200_clean_functions(language):
     folder = packaged_model(language)
     threshold = CheckModel.load(folder).threshold
+    assert threshold == tomllib.loads((folder / "check.toml").read_text())["min_confidence"] > 0.5
     reported = json.loads((folder / "metrics-test.json").read_text())["at_confidence"][f"{threshold:g}"]
     assert reported["false_alarms"] <= 1 / 200
     false_alarms, found = percent(reported, "false_alarms", digits=2), percent(reported, "joint_accuracy")
@@ -97,36 +86,21 @@ def test_the_default_threshold_flags_at_most_1_in_200_clean_functions(language):
     assert sentence in " ".join((folder / "README.md").read_text().split())
 
 
-def test_the_example_of_the_paper_is_found():
-    """`myfnm` is read where `myfp` was opened for it."""
-    (finding,) = Checker.load().check(PAPER, "python")
-    assert (finding.line, finding.column, finding.name, finding.suggestion) == (3, 16, "myfnm", "myfp")
-
-
-def test_the_same_without_the_mistake_is_silent():
-    right = PAPER.replace("myfnm.read", "myfp.read")
-    assert Checker.load().check(right, "python") == []
-
-
 @pytest.mark.parametrize(
-    ("text", "name", "suggestion"),
+    ("language", "marked", "suggestion"),
     [
-        ("function load(name, done) { var file = open(name); var text = name.read(); done(text); }", "name", "file"),
-        ("function area(width, height) { var result = width * width; return result; }", "width", "height"),
+        ("python", PAPER, "myfp"),
+        ("javascript", "function load(name, done) { var f = open(name); var text = ‸name.read(); done(text); }", "f"),
+        ("javascript", "function area(width, height) { var result = width * ‸width; return result; }", "height"),
     ],
 )
-def test_mistakes_in_javascript_are_found(text, name, suggestion):
-    (finding,) = Checker.load().check(text, "javascript")
-    assert (finding.name, finding.suggestion) == (name, suggestion)
-    assert text[finding.column - 1 :].startswith(name)
-
-
-@pytest.mark.parametrize("language", [language.name for language in CHECKED])
-def test_a_model_for_completion_is_inside_the_package(language):
-    folder = packaged_model(language, "completion")
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 12 * MEGABYTE
-    assert "/tmp" not in (folder / "config.toml").read_text()
-    assert Completer.load(language).language.name == language
+def test_obvious_misuses_are_found_and_correct_code_is_not_flagged(language, marked, suggestion):
+    checker, (before, after) = Checker.load(), marked.split("‸")
+    [diagnostic] = checker.check(before + after, language)
+    assert (diagnostic.line, diagnostic.column) == (before.count("\n") + 1, len(before.split("\n")[-1]) + 1)
+    assert after.startswith(diagnostic.name)
+    assert diagnostic.suggestion == suggestion
+    assert checker.check(before + suggestion + after.removeprefix(diagnostic.name), language) == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +108,6 @@ def test_a_model_for_completion_is_inside_the_package(language):
     [
         ("python", "def area(width, height):\n    return width * ", "height"),
         ("python", "def load(fnm):\n    with open(fnm) as stream:\n        return stream.", "read"),
-        ("javascript", "function area(width, height) {\n  return width * ", "height"),
         ("javascript", "const wanted = [];\nfor (const item of items) {\n  wanted.", "push"),
         ("javascript", "class Row { cells = []; add(cell) { this.cells.push(cell) } }\nnew Row().", "add"),
     ],

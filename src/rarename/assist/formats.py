@@ -12,11 +12,22 @@ from rarename._version import __version__
 from rarename.assist.diagnostics import CODE, CheckResult, Diagnostic
 from rarename.discovery import Skipped
 
-TITLE = "variable misuse"
-SUMMARY = "A variable is used where another one seems to belong."
-CAUTION = "This is the prediction of a trained model. It may be wrong; its confidence is the model's own estimate."
-
 _MAX_SOURCE_CHARS = 160
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SUMMARY = "A variable is used where another one seems to belong."
+_CAUTION = "This is the prediction of a trained model. It may be wrong; its confidence is the model's own estimate."
+_RULE = {
+    "id": CODE,
+    "name": "VariableMisuse",
+    "shortDescription": {"text": _SUMMARY},
+    "fullDescription": {"text": f"{_SUMMARY} {_CAUTION}"},
+    "help": {"text": f"Suppress a line with a comment: noqa: {CODE}"},
+    "defaultConfiguration": {"level": "warning"},
+}
+
+Format = Callable[[CheckResult], str]
 
 
 def as_text(result: CheckResult, *, with_source: bool = False) -> str:
@@ -32,15 +43,14 @@ def as_text(result: CheckResult, *, with_source: bool = False) -> str:
 
 def summary(result: CheckResult) -> str:
     """What was found, checked and skipped, in one line."""
-    text = (
-        f"{_count(len(result.diagnostics), 'finding')} in {_count(result.num_functions, 'function')}, "
-        f"{_count(result.num_files, 'file')}"
-    )
+    counts = {"finding": len(result.diagnostics), "function": result.num_functions, "file": result.num_files}
+    found, *checked = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
+    text = f"{found} in {', '.join(checked)}"
     if result.num_suppressed:
         text += f"; {result.num_suppressed:,} suppressed"
     if result.skipped:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in result.skip_reasons().items())
-        text += f"; {len(result.skipped):,} skipped ({reasons})"
+        reasons = Counter(entry.reason for entry in result.skipped).most_common()
+        text += f"; {len(result.skipped):,} skipped ({', '.join(f'{count:,} {reason}' for reason, count in reasons)})"
     return text
 
 
@@ -70,65 +80,41 @@ def as_github(result: CheckResult) -> str:
     """Workflow commands, which GitHub shows as annotations."""
     lines = []
     for each in result.diagnostics:
-        properties = {
-            "file": each.path,
-            "line": each.line,
-            "endLine": each.end_line,
-            "col": each.column,
-            "endColumn": each.end_column,
-            "title": f"{CODE} {TITLE}",
-        }
-        joined = ",".join(f"{key}={_escape(str(value), is_property=True)}" for key, value in properties.items())
-        message = f"{each.message} ({each.confidence:.2f}) [{each.function}]"
-        lines.append(f"::warning {joined}::{_escape(message)}\n")
+        path = each.path.translate(_ESCAPES | _PROPERTY_ESCAPES)
+        message = f"{each.message} ({each.confidence:.2f}) [{each.function}]".translate(_ESCAPES)
+        region = f"line={each.line},endLine={each.end_line},col={each.column},endColumn={each.end_column}"
+        lines.append(f"::warning file={path},{region},title={CODE} variable misuse::{message}\n")
     return "".join(lines)
 
 
 def as_sarif(result: CheckResult) -> str:
     """A log in SARIF 2.1.0, with a fix for each diagnostic that one edit can fix."""
-    rule = {
-        "id": CODE,
-        "name": "VariableMisuse",
-        "shortDescription": {"text": SUMMARY},
-        "fullDescription": {"text": f"{SUMMARY} {CAUTION}"},
-        "help": {"text": f"Suppress a line with a comment: noqa: {CODE}"},
-        "defaultConfiguration": {"level": "warning"},
-    }
     invocation = {
         "executionSuccessful": result.exit_code != 2,
         "exitCode": result.exit_code,
         "toolExecutionNotifications": [_notification(entry) for entry in result.skipped],
     }
     run = {
-        "tool": {"driver": {"name": "rarename", "version": __version__, "rules": [rule]}},
+        "tool": {"driver": {"name": "rarename", "version": __version__, "rules": [_RULE]}},
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
         "results": _sarif_results(result.diagnostics),
     }
-    schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[CheckResult], str]] = {
-    "text": as_text,
-    "json": as_json,
-    "sarif": as_sarif,
-    "github": as_github,
-}
+FORMATS: dict[str, Format] = {"text": as_text, "json": as_json, "sarif": as_sarif, "github": as_github}
 
 
 def describe_skipped(skipped: list[Skipped], limit: int) -> list[str]:
     """One line for each skipped entry up to a limit, and one for the number of further ones."""
-    lines = [
-        f"{entry.path}{f':{entry.line}' if entry.line else ''}: skipped: {' '.join(entry.explanation.split())}"
-        for entry in skipped[:limit]
-    ]
-    num_more = len(skipped) - limit
-    return [*lines, f"{num_more:,} more skipped; --output-format json lists them all"] if num_more > 0 else lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    lines = []
+    for entry in skipped[:limit]:
+        where = f"{entry.path}:{entry.line}" if entry.line else entry.path
+        lines.append(f"{where}: skipped: {' '.join(entry.explanation.split())}")
+    if len(skipped) > limit:
+        lines.append(f"{len(skipped) - limit:,} more skipped; --output-format json lists them all")
+    return lines
 
 
 def _underlined(diagnostic: Diagnostic) -> list[str]:
@@ -136,19 +122,13 @@ def _underlined(diagnostic: Diagnostic) -> list[str]:
     from rich.cells import cell_len
 
     start = diagnostic.column - 1
-    is_one_line = diagnostic.end_line == diagnostic.line
-    end = diagnostic.end_column - 1 if is_one_line else len(diagnostic.source)
+    end = diagnostic.end_column - 1 if diagnostic.end_line == diagnostic.line else len(diagnostic.source)
     source = "".join(char if char.isprintable() else "?" for char in diagnostic.source.replace("\t", " "))
     if end > _MAX_SOURCE_CHARS:  # show the part around the name
         cut = max(0, start - _MAX_SOURCE_CHARS // 2)
         source, start, end = source[cut:], start - cut, end - cut
     carets = "^" * max(1, cell_len(source[start:end]))
     return [f"    {source[:_MAX_SOURCE_CHARS].rstrip()}", f"    {' ' * cell_len(source[:start])}{carets}"]
-
-
-def _escape(text: str, *, is_property: bool = False) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
 
 
 def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
@@ -159,18 +139,13 @@ def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
         content = "\0".join((each.function, each.name, each.suggestion, each.source.strip()))
         hashed = hashlib.sha256(f"{content}\0{num_seen[each.path, content]}".encode("utf-8", "surrogatepass"))
         num_seen[each.path, content] += 1
-        region = {
-            "startLine": each.line,
-            "startColumn": each.column,
-            "endLine": each.end_line,
-            "endColumn": each.end_column,
-        }
         artifact = {"uri": _uri(each.path)}
+        region = {"startLine": each.line, "startColumn": each.column}
+        region |= {"endLine": each.end_line, "endColumn": each.end_column}
         location = {
             "physicalLocation": {"artifactLocation": artifact, "region": region},
             "logicalLocations": [{"fullyQualifiedName": each.function, "kind": "function"}],
         }
-        confidence = {"confidence": round(each.confidence, 4), "name": each.name, "suggestion": each.suggestion}
         result: dict[str, Any] = {
             "ruleId": CODE,
             "ruleIndex": 0,
@@ -179,7 +154,7 @@ def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
             "locations": [location],
             "partialFingerprints": {"rarename/v1": hashed.hexdigest()[:32]},
             "rank": round(100 * each.confidence, 2),
-            "properties": confidence,
+            "properties": {"confidence": round(each.confidence, 4), "name": each.name, "suggestion": each.suggestion},
         }
         if each.fix is not None:
             replacement = {"deletedRegion": region, "insertedContent": {"text": each.fix}}
@@ -191,19 +166,14 @@ def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
 
 
 def _notification(entry: Skipped) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(entry.path)}}
-    if entry.line:
-        location["region"] = {"startLine": entry.line}
-    message = {"text": f"skipped: {entry.explanation}"}
-    return {"level": "note", "message": message, "locations": [{"physicalLocation": location}]}
+    region = {"region": {"startLine": entry.line}} if entry.line else {}
+    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(entry.path)}} | region}
+    return {"level": "note", "message": {"text": f"skipped: {entry.explanation}"}, "locations": [location]}
 
 
 def _uri(path: str) -> str:
     """A path as a URI, relative to the current folder if it is inside."""
-    pure = PurePath(path)
-    if pure.is_absolute():
-        try:
-            pure = pure.relative_to(Path.cwd())
-        except ValueError:
-            return pure.as_uri()
-    return quote(pure.as_posix())
+    pure, here = PurePath(path), Path.cwd()
+    if pure.is_relative_to(here):
+        pure = pure.relative_to(here)
+    return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
