@@ -1,6 +1,6 @@
 """Check: source text to diagnostics.
 
-A text is parsed, and its functions become the same arrays as in training (`EncodedFile`, `MisuseCollator`). Functions
+A text is parsed, and its functions become the same arrays as in training (`Function`, `MisuseCollator`). Functions
 of many files are batched together by length.
 """
 
@@ -24,7 +24,7 @@ from rarename.syntax import Language, Role, Traversal, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
-from rarename.tasks.misuse.functions import EncodedFile, Function, NestedFunctions, outermost_within
+from rarename.tasks.misuse.functions import Function, NestedFunctions, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 from rarename.tasks.sampler import bucketed_batches
 
@@ -51,7 +51,7 @@ class CheckModel:
         assert isinstance(folder.config.task, MisuseConfig)
         self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
         self._session = session or open_session(folder)
-        self._collate = MisuseCollator.of(folder.config.task, folder.encoding)
+        self._collate = MisuseCollator(folder.encoding, folder.config.task)
         self._is_conditional = folder.config.task.pointer_head == "conditional"
 
     @classmethod
@@ -59,8 +59,8 @@ class CheckModel:
         """Load the model of a run or of the package."""
         return cls(ModelFolder.load(path, "misuse"))
 
-    def encode(self, parsed: "_ParsedFile") -> EncodedFile:
-        return EncodedFile.of(parsed.traversal, parsed.roles, parsed.language, self.folder.encoding)
+    def encode(self, parsed: "_ParsedFile") -> Function:
+        return Function.of_file(parsed.traversal, parsed.roles, parsed.language, self.folder.encoding)
 
     def make_batch(self, functions: Sequence[Function]) -> MisuseBatch:
         """The arrays that training would make of these functions."""
@@ -260,7 +260,9 @@ class _PendingFunction:
             column=lines.characters(span.line, span.column) + 1,
             end_line=span.end_line,
             end_column=lines.characters(span.end_line, span.end_column) + 1,
-            function=qualified_name(tree, parsed.roles, self.start + self.nested.owner(location), parsed.language),
+            function=qualified_name(
+                tree, parsed.roles, self.start + int(self.nested.owners[location]), parsed.language
+            ),
             name=name,
             suggestion=suggestion,
             confidence=confidence,

@@ -27,9 +27,8 @@ from rarename.inference.session import Session, open_session
 from rarename.syntax import Role, language_named
 from rarename.syntax.cursor import Cursor, at_cursor
 from rarename.syntax.lines import is_name
-from rarename.tasks.completion.collate import CompletionBatch, collate
+from rarename.tasks.completion.collate import CompletionBatch, Window, collate
 from rarename.tasks.completion.predict import extended_probs, log_softmax, softmax
-from rarename.tasks.completion.windows import Window
 
 FALLBACK_PROBABILITY = 1e-3
 """The probability of a name in the text that the model cannot predict, because it is outside the window."""

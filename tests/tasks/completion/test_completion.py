@@ -15,14 +15,13 @@ from rarename.errors import TooFewPlaceholders, UsageError
 from rarename.model.kv_cache import KVCache
 from rarename.syntax import Role
 from rarename.tasks.completion import loss as completion_losses
-from rarename.tasks.completion.collate import collate
+from rarename.tasks.completion.collate import Window, collate
 from rarename.tasks.completion.dataset import WindowDataset
 from rarename.tasks.completion.loss import completion_loss, is_predictable
 from rarename.tasks.completion.metrics import CompletionMetrics, ranks, value_ranks
 from rarename.tasks.completion.model import CompletionCache, CompletionModel, CompletionOutput
 from rarename.tasks.completion.predict import extended_probs
 from rarename.tasks.completion.task import CompletionTask
-from rarename.tasks.completion.windows import Window
 from rarename.training.trainer import to_device
 from rarename.vocabulary import Special, Vocabulary
 
@@ -331,7 +330,7 @@ def test_windows_cover_each_file_once(corpus_folder):
         targets = [getattr(each, column)[each.num_context :] for each in windows]
         np.testing.assert_array_equal(np.concatenate(targets), np.concatenate([getattr(f, column) for f in files]))
     assert min(each.num_context for each in windows if each.num_context) == 50
-    assert dataset.lengths.tolist() == [len(each) for each in windows]
+    assert dataset.lengths.tolist() == [len(each.types) for each in windows]
     assert {dataset.project_names[each.project] for each in windows} == {file.project for file in files}
 
 

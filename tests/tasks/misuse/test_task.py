@@ -15,7 +15,7 @@ from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.functions import functions
 from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseCollator, MisuseExample
 from rarename.tasks.misuse.dataset import FunctionDataset
-from rarename.tasks.misuse.functions import EncodedFile, Function, is_eligible
+from rarename.tasks.misuse.functions import Function, is_eligible
 from rarename.tasks.misuse.injection import sample_local_bug
 from rarename.tasks.misuse.loss import misuse_loss
 from rarename.tasks.misuse.metrics import MisuseMetrics
@@ -38,9 +38,6 @@ class FakeDataset(list):
         scopes = np.array([-1] + [0] * 11, np.int32)
         super().__init__(Function(np.zeros(12, np.int16), values, roles, scopes) for _ in range(num_functions))
         self.lengths = np.full(num_functions, 12)
-
-    def project(self, index):
-        return 0
 
     def nested_slices(self, index):
         return ()
@@ -140,9 +137,7 @@ def test_functions_of_a_corpus_are_eligible_and_not_too_long(corpus_folder):
     assert len(dataset) > 100
     assert dataset.lengths.max() <= 100
     assert all(is_eligible(function) for function in dataset)
-    assert {dataset.project_names[dataset.project(index)] for index in range(len(dataset))} <= set(
-        dataset.project_names
-    )
+    assert {function.project for function in dataset} == set(range(len(dataset.project_names)))
 
 
 def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus):
@@ -158,7 +153,7 @@ def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus
     (dataset,) = [each for each in datasets if len(each)]  # equal functions are kept once
     encoding = Encoding(corpus.vocabulary(100, *MisuseTask.vocabulary_roles), corpus.types)
     tree = parse(text, PYTHON)
-    file = EncodedFile.of(tree, PYTHON.roles(tree), PYTHON, encoding)
+    file = Function.of_file(tree, PYTHON.roles(tree), PYTHON, encoding)
     outer, inner = functions(tree, PYTHON)
     function, expected = dataset[0], file.function_at(*outer)
     for column in ("types", "roles", "scopes", "is_unswappable"):
@@ -215,7 +210,7 @@ def test_a_tiny_model_memorizes_a_few_functions(tmp_path, prepare_corpus, pointe
         examples.append(MisuseExample(function, (), 0))
         examples.append(MisuseExample(function, (sample_local_bug(function, rng),), 0))
     config = MisuseConfig(pointer_head=pointer_head, usage_features=pointer_head == "conditional")
-    batch = to_device(MisuseCollator.of(config, encoding)(examples), CPU)
+    batch = to_device(MisuseCollator(encoding, config)(examples), CPU)
     torch.manual_seed(0)
     model = MisuseTask.build_model(config, ModelConfig(32, 2, 2, 64, dropout=0.0), encoding)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)

@@ -86,10 +86,7 @@ def _evaluate_per_example(output: MisuseOutput, batch: MisuseBatch, vocabulary_s
     is_buggy = batch.location > 0
     bugs, rows = np.maximum(batch.location - 1, 0), np.arange(len(batch))
     node_logits = np.where(batch.is_candidate, output.location_logits[:, 1:], MIN_LOGIT)
-    can_repair = batch.is_variable
-    if output.is_conditional:
-        can_repair = can_repair & (batch.name_ranks != batch.name_ranks[rows, bugs][:, None])
-    repair_probs = masked_softmax(output.repair_at(rows, bugs), can_repair)
+    repair_probs = masked_softmax(output.repair_at(rows, bugs), output.can_repair(batch, rows, bugs))
     repair, _ = most_probable_variable(repair_probs, batch.name_ranks, batch.is_variable)
     wrong, original = batch.name_ranks[rows, bugs], batch.original_ranks[rows, bugs]
     predicted = predict_bugs(output, batch, batch.nested).best_per_example(len(batch))
