@@ -156,7 +156,7 @@ def test_ranks_of_values(strategy, values, best, expected):
     batch = make_batch(window(*values), strategy=strategy)
     ids = [[id_of(name) if isinstance(name, str) else name for name in names] for names in best]
     metrics = metrics_of(output_that_ranks(batch, *ids), batch)
-    assert metrics._column("rank").tolist() == expected
+    assert metrics.columns()["rank"].tolist() == expected
     assert metrics.compute()["num_values"] == len(expected)
     assert metrics.compute()["mrr_values"] == pytest.approx(sum(1 / rank for rank in expected if rank) / len(expected))
     assert metrics.breakdown()["possible_values"] == sum(rank > 0 for rank in expected) / len(expected)
@@ -169,7 +169,7 @@ def test_types_are_ranked_for_every_target():
     assert (metrics.compute()["num_types"], metrics.compute()["num_values"]) == (2, 1)
     logits = model.type_logits(output.hidden_states[0, 1:3])  # after the node before
     expected = [1 + (row > row[target]).sum().item() for row, target in zip(logits, batch.types[0, 2:], strict=True)]
-    assert metrics._column("type_rank").tolist() == expected
+    assert metrics.columns()["type_rank"].tolist() == expected
 
 
 def test_metrics_by_kind_and_by_project():
