@@ -70,7 +70,7 @@ def test_choices_are_the_registries():
     from rarename.tasks.misuse.injection import BUG_SAMPLERS
     from rarename.tasks.misuse.model import POINTER_HEADS
     from rarename.tasks.registry import TASKS
-    from rarename.training.schedules import SCHEDULES
+    from rarename.training.trainer import SCHEDULES
 
     def choices(config_class, name):
         return get_args({entry.name: entry.type for entry in dataclasses.fields(config_class)}[name])
