@@ -158,8 +158,7 @@ def measure_latency(num_completions: int) -> dict[str, Any]:
     from rarename.assist.complete import Completer, Reader
     from rarename.inference.session import open_session
     from rarename.syntax.cursor import at_cursor
-    from rarename.tasks.completion.collate import collate
-    from rarename.tasks.completion.windows import Window
+    from rarename.tasks.completion.collate import Window, collate
 
     torch.set_num_threads(1)
     with Timer() as loading:

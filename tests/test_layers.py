@@ -25,7 +25,7 @@ LAYERS = """
     config
     presets
     tasks.batch tasks.sampler
-    tasks.misuse.similarity tasks.misuse.functions tasks.completion.windows
+    tasks.misuse.similarity tasks.misuse.functions
     tasks.misuse.injection
     tasks.misuse.collate tasks.completion.collate
     tasks.misuse.predict tasks.completion.predict

@@ -7,9 +7,10 @@ Values are checked where a config is made, so a config that exists is valid.
 import ast
 import dataclasses
 import inspect
+import operator
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -25,10 +26,20 @@ FORMAT_VERSION = 2
 RECIPE_VERSION = 1
 """Raised when the same settings train differently than before: results of two recipes never share a table."""
 
+_REMEDY = "use the version that wrote it, or train again with this one"
 
-def bounded(default: float, *, minimum: float) -> Any:
-    """A setting with a lowest value; NaN is below everything."""
-    return field(default=default, metadata={"minimum": minimum})
+
+_LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "minimum": (operator.ge, "at least"),
+    "maximum": (operator.le, "at most"),
+    "above": (operator.gt, "above"),
+    "below": (operator.lt, "below"),
+}
+
+
+def bounded(default: float, **limits: float) -> Any:
+    """A setting with some of `_LIMITS`; NaN is outside all of them."""
+    return field(default=default, metadata=limits)
 
 
 @dataclass(frozen=True)
@@ -37,9 +48,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):
-            value, minimum = getattr(self, entry.name), entry.metadata.get("minimum")
-            if minimum is not None and not value >= minimum:
-                raise ValueError(f"{entry.name} is {value}; it must be at least {minimum}")
+            value = getattr(self, entry.name)
+            for limit, (holds, words) in _LIMITS.items():
+                if limit in entry.metadata and not holds(value, entry.metadata[limit]):
+                    raise ValueError(f"{entry.name} is {value}; it must be {words} {entry.metadata[limit]}")
             if (choices := _choices(entry)) and value not in choices:
                 raise UnknownName(entry.name, str(value), choices)
 
@@ -76,13 +88,11 @@ class MisuseConfig(Settings):
     """Add an embedding of how often each variable is read, bound, and used before."""
     multi_bug_epochs: int = bounded(0, minimum=0)
     """Number of epochs at the start in which a function has many bugs, and each node is classified by itself."""
-    multi_bug_rate: float = 0.15
+    multi_bug_rate: float = bounded(0.15, above=0, maximum=1)
     """Fraction of the reads of local names that is wrong in those epochs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.multi_bug_rate <= 1:
-            raise ValueError(f"multi_bug_rate is {self.multi_bug_rate}; it must be above 0 and at most 1")
         if self.similarity_weight and self.bug_sampler != "local":
             raise ValueError(f"similarity_weight needs the bug_sampler 'local', not {self.bug_sampler!r}")
 
@@ -120,7 +130,7 @@ class ModelConfig(Settings):
     """Size of the feed-forward layer."""
     max_relative_distance: int = bounded(8, minimum=1)
     """Largest offset between two nodes that relative attention distinguishes."""
-    dropout: float = bounded(0.2, minimum=0)
+    dropout: float = bounded(0.2, minimum=0, below=1)
     """Dropout on embeddings, attention weights, and the output of attention and feed-forward layers."""
     init_tied_qk: bool = False
     """Start with equal query and key projections, so that nodes with the same value attend to each other."""
@@ -133,8 +143,6 @@ class ModelConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.dropout >= 1:
-            raise ValueError(f"dropout is {self.dropout}; it must be below 1")
         if self.d_model % self.num_heads:
             raise ValueError(f"d_model is {self.d_model}; it must be a multiple of num_heads, {self.num_heads}")
 
@@ -143,7 +151,7 @@ class ModelConfig(Settings):
 class TrainingConfig(Settings):
     """Optimizer, schedule and evaluation during training."""
 
-    num_epochs: float = 25.0
+    num_epochs: float = bounded(25.0, above=0)
     """Number of passes over the training examples; may be fractional."""
     max_batch_nodes: int = bounded(4_000, minimum=1)
     """Largest number of nodes in a batch, padding included."""
@@ -165,11 +173,6 @@ class TrainingConfig(Settings):
     """Number of evaluations without improvement after which training stops; 0 never stops early."""
     save_every_seconds: float = bounded(60.0, minimum=0)
     """Seconds between two checkpoints."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.num_epochs > 0:
-            raise ValueError(f"num_epochs is {self.num_epochs}; it must be above 0")
 
 
 TaskConfig = MisuseConfig | CompletionConfig
@@ -202,23 +205,54 @@ def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:
     return entry.metadata.get("choices") or choices
 
 
+def _default_config(task: str) -> ExperimentConfig:
+    if task not in TASK_CONFIGS:
+        raise UnknownName("task", str(task), TASK_CONFIGS)
+    return ExperimentConfig("", task=TASK_CONFIGS[task]())
+
+
+def _sections(config: ExperimentConfig) -> dict[str, Settings]:
+    """The config and its tables, by the prefix of their keys."""
+    return {"": config} | {f"{name}.": part for name, part in vars(config).items() if isinstance(part, Settings)}
+
+
 def config_from(settings: Mapping[str, Any]) -> ExperimentConfig:
     """Build a config from settings, nested or with dotted keys; unknown keys and wrong types are errors."""
     flat = flatten(settings)
-    if (task := flat.get("task.name", "misuse")) not in TASK_CONFIGS:
-        raise UnknownName("task", str(task), TASK_CONFIGS)
-    config: ExperimentConfig = _build(ExperimentConfig, flat, "", TASK_CONFIGS[task])
+    default = _default_config(flat.get("task.name", "misuse"))
+    parts: dict[str, Any] = {}
+    for prefix, part in reversed(_sections(default).items()):  # the whole config comes last
+        names = [key.removeprefix(prefix) for key in flat if key.startswith(prefix)]
+        values = {name: _checked(prefix, name, flat.pop(prefix + name), part) for name in names}
+        try:
+            parts[prefix[:-1]] = type(part)(**values, **({} if prefix else parts))
+        except (TypeError, ValueError) as error:
+            names_a_field = hasattr(part, str(error).partition(" ")[0])
+            raise UsageError(f"{prefix if names_a_field else ''}{error}") from error
+    config: ExperimentConfig = parts[""]
     return config
+
+
+def _checked(prefix: str, name: str, value: Any, part: Settings) -> Any:
+    """A value that has the type of the setting's default; a float may be given as an int."""
+    key = prefix + name
+    if name not in vars(part):
+        raise UsageError(f"no setting {key!r}; choose one of {', '.join(prefix + each for each in vars(part))}")
+    expected = type(getattr(part, name))
+    if issubclass(expected, Settings):
+        raise UsageError(f"{key} is a table of settings, not {value!r}")
+    if type(value) is not expected and (type(value), expected) != (int, float):
+        raise UsageError(f"{key} is {value!r}; expected {expected.__name__}")
+    return expected(value)
 
 
 def load_config(path: Path) -> ExperimentConfig:
     """Read what `save_config` wrote. No key may be missing: today's default need not be what the run used."""
     settings = load_settings(path)
-    task = TASK_CONFIGS.get(settings.get("task.name", ""), MisuseConfig)
-    known = flatten(dataclasses.asdict(ExperimentConfig("", task=task()))).keys()
-    if problems := [f"{key} is missing" for key in sorted(known - settings.keys())] + [
-        f"{key} is unknown" for key in sorted(settings.keys() - known)
-    ]:
+    known = flatten(dataclasses.asdict(_default_config(settings.get("task.name", "misuse")))).keys()
+    problems = [f"{key} is missing" for key in sorted(known - settings.keys())]
+    problems += [f"{key} is unknown" for key in sorted(settings.keys() - known)]
+    if problems:
         raise RunError(f"{path} was written by another version of rarename: {', '.join(problems)}; {_REMEDY}")
     return config_from(settings)
 
@@ -232,9 +266,6 @@ def load_settings(path: Path) -> dict[str, Any]:
     if (version := settings.pop("version", FORMAT_VERSION)) != FORMAT_VERSION:
         raise RunError(f"{path} has format version {version!r}, this rarename reads {FORMAT_VERSION}; {_REMEDY}")
     return settings
-
-
-_REMEDY = "use the version that wrote it, or train again with this one"
 
 
 def save_config(config: ExperimentConfig, path: Path) -> None:
@@ -276,14 +307,12 @@ class Setting(NamedTuple):
 
 def describe(task: str) -> Iterator[Setting]:
     """List every key of a task's config with its default and its help text."""
-    sections = {"encoding": EncodingConfig, "task": TASK_CONFIGS[task], "model": ModelConfig}
-    for name, config_class in {"": ExperimentConfig, **sections, "training": TrainingConfig}.items():
-        help_texts = _field_docstrings(config_class)
-        for entry in dataclasses.fields(config_class):
+    for prefix, part in _sections(_default_config(task)).items():
+        help_texts = _field_docstrings(type(part))
+        for entry in dataclasses.fields(part):
             if entry.name in help_texts:
                 default = None if entry.default is dataclasses.MISSING else entry.default
-                key = f"{name}.{entry.name}" if name else entry.name
-                yield Setting(key, default, help_texts[entry.name], _choices(entry))
+                yield Setting(prefix + entry.name, default, help_texts[entry.name], _choices(entry))
 
 
 def _field_docstrings(config_class: type) -> dict[str, str]:
@@ -296,36 +325,3 @@ def _field_docstrings(config_class: type) -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 texts[name] = " ".join(text.split())
     return texts
-
-
-def _build(config_class: Any, settings: Mapping[str, Any], prefix: str, task: type[TaskConfig] | None = None) -> Any:
-    types = {entry.name: entry.type for entry in dataclasses.fields(config_class)}
-    if task is not None:
-        types["task"] = task
-    for key in settings:
-        if key.partition(".")[0] not in types:
-            raise UsageError(f"no setting {prefix + key!r}; choose one of {', '.join(prefix + name for name in types)}")
-    values: dict[str, Any] = {}
-    for name, type_ in types.items():
-        nested = {key[len(name) + 1 :]: value for key, value in settings.items() if key.startswith(f"{name}.")}
-        if dataclasses.is_dataclass(type_):
-            if name in settings:
-                raise UsageError(f"{prefix + name} is a table of settings, not {settings[name]!r}")
-            values[name] = _build(type_, nested, f"{prefix}{name}.")
-        elif nested:
-            raise UsageError(f"no setting {prefix}{name}.{next(iter(nested))}")
-        elif name in settings:
-            values[name] = _checked(settings[name], str if get_origin(type_) is Literal else type_, prefix + name)
-    try:
-        return config_class(**values)
-    except (TypeError, ValueError) as error:
-        names_a_field = str(error).partition(" ")[0] in types
-        raise UsageError(f"{prefix if names_a_field else ''}{error}") from error
-
-
-def _checked(value: Any, type_: Any, key: str) -> Any:
-    if type_ is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not type_:
-        raise UsageError(f"{key} is {value!r}; expected {type_.__name__}")
-    return value

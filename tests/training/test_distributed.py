@@ -99,10 +99,3 @@ def test_shards_are_disjoint_and_cover_the_batch(world_size):
     shards = [DistributedContext(rank, world_size).shard([5, 3, 8, 1]) for rank in range(world_size)]
     assert sorted(index for shard in shards for index in shard) == [1, 3, 5, 8]
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
-
-
-def test_a_single_process_sends_nothing():
-    alone = DistributedContext()
-    assert alone.is_main_process
-    assert alone.on_main_process(lambda: 3) == 3
-    assert alone.all_reduce_sum(torch.tensor(2.0)).item() == 2.0

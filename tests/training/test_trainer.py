@@ -14,8 +14,7 @@ from rarename.tasks.batch import Batch
 from rarename.tasks.task import Loss
 from rarename.training import trainer as trainers
 from rarename.training.checkpoint import read_tensors
-from rarename.training.schedules import SCHEDULES
-from rarename.training.trainer import StopReason, Trainer, evaluate
+from rarename.training.trainer import SCHEDULES, StopReason, Trainer, evaluate
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -1,11 +1,11 @@
 """Batches: named arrays of equal length, numpy when they are made and torch tensors once they are on a device."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 Array = Any
 """A numpy array or a torch tensor."""
@@ -30,7 +30,8 @@ class Batch:
 
 def map_arrays(record: Record, convert: Callable[[Array], Array]) -> Record:
     """Convert every array of a dataclass, for example to tensors on a device."""
-    return replace(record, **{name: convert(each) for name, each in vars(record).items() if hasattr(each, "shape")})
+    content = {entry.name: getattr(record, entry.name) for entry in fields(record)}
+    return replace(record, **{name: convert(each) for name, each in content.items() if hasattr(each, "shape")})
 
 
 def to_numpy(array: Array) -> NDArray[Any]:
@@ -38,14 +39,15 @@ def to_numpy(array: Array) -> NDArray[Any]:
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-def pad(rows: Sequence[NDArray[Any]], dtype: DTypeLike, fill: int = 0) -> NDArray[Any]:
-    """Stack arrays of different lengths, filled up at the end.
+def pad(rows: Sequence[NDArray[Any]], fill: int = 0) -> NDArray[Any]:
+    """Stack arrays of different lengths, filled up at the end, as booleans or int64.
 
-    >>> pad([np.array([1, 2]), np.array([3])], np.int64, fill=-1)
+    >>> pad([np.array([1, 2]), np.array([3])], fill=-1)
     array([[ 1,  2],
            [ 3, -1]])
     """
-    padded = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), fill, dtype=dtype)
+    dtype = bool if rows[0].dtype == bool else np.int64
+    padded = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), fill, dtype)
     for target, row in zip(padded, rows, strict=True):
         target[: len(row)] = row
     return padded

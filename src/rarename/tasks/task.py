@@ -1,19 +1,20 @@
 """Task: what training and evaluation need from variable misuse, code completion, or a task of your own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rarename.config import ModelConfig
 from rarename.encoding import Encoding
 from rarename.syntax import Role
-from rarename.tasks.batch import Batch
+from rarename.tasks.batch import Array, Batch, to_numpy
 from rarename.tasks.sampler import bucketed_batches
 
 EVAL_SEED = 20_210_606
@@ -43,17 +44,31 @@ class Loss:
         return (self.sums / counts.clamp(min=1)).sum()
 
 
-class Metrics(Protocol):
-    """Accumulates predictions over batches."""
+class Metrics(ABC):
+    """Predictions, accumulated over batches in columns with one entry per prediction."""
 
+    def __init__(self, project_names: Sequence[str] = ()) -> None:
+        self.project_names = project_names
+        self._chunks: dict[str, list[NDArray[Any]]] = {}
+
+    @abstractmethod
     def update(self, output: Any, batch: Any) -> None:
         """Add the predictions for a batch."""
 
+    @abstractmethod
     def compute(self) -> dict[str, float]:
         """The metrics over everything that was added."""
 
+    @abstractmethod
     def breakdown(self) -> dict[str, Any]:
         """Metrics by group, and others that are too long for a training log."""
+
+    def append(self, columns: Mapping[str, Array]) -> None:
+        for name, column in columns.items():
+            self._chunks.setdefault(name, []).append(to_numpy(column))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return {name: np.concatenate(chunks) for name, chunks in self._chunks.items()}
 
 
 class Task(ABC):

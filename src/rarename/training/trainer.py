@@ -1,6 +1,5 @@
 """The training loop, with a state that is saved and resumed bit for bit."""
 
-import dataclasses
 import json
 import math
 import time
@@ -22,13 +21,17 @@ from rarename.tasks.batch import Batch, map_arrays
 from rarename.tasks.task import Metrics, Task
 from rarename.training.checkpoint import WEIGHTS, explain_write_errors, read_tensors, write_tensors
 from rarename.training.distributed import DistributedContext
-from rarename.training.schedules import SCHEDULES, warmup
 
 STATE, METRICS = "trainer_state.safetensors", "metrics.jsonl"
-
 LOG_EVERY_STEPS = 20
-
 LogRecord = dict[str, Any]
+
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": lambda done: 1.0,
+    "linear": lambda done: max(0.0, 1.0 - done),
+    "cosine": lambda done: 0.5 * (1.0 + math.cos(math.pi * min(1.0, done))),
+}
+"""The fraction of the peak learning rate by the fraction of training that is done."""
 
 
 class StopReason(Enum):
@@ -36,8 +39,7 @@ class StopReason(Enum):
 
     COMPLETED = "completed"
     EARLY_STOPPED = "stopped early"
-    INTERRUPTED = "interrupted"
-    """By the time limit or by the user."""
+    INTERRUPTED = "interrupted"  # by the time limit or by the user
 
     def __bool__(self) -> bool:
         return self is not StopReason.INTERRUPTED
@@ -89,8 +91,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
         )
-        self.running_loss = torch.full((), math.nan, device=context.device)
-        """Exponential moving average of the loss."""
+        self.running_loss = torch.full((), math.nan, device=context.device)  # exponential moving average
         self._use_bf16 = context.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
     @property
@@ -127,7 +128,7 @@ class Trainer:
                 self.save()
                 last_save = time.monotonic()
             if self.stop_reason or must_stop:
-                self.context.on_main_process(self._write_first_weights)
+                self.context.on_main_process(lambda: self._write_weights(only_first=True))  # to try the run out
                 return self.stop_reason or StopReason.INTERRUPTED
         raise AssertionError("batches do not end")
 
@@ -188,9 +189,9 @@ class Trainer:
 
     def learning_rate(self) -> float:
         """The learning rate of the next step."""
-        config, state = self.config, self.state
-        schedule = SCHEDULES[config.lr_scheduler](state.examples / self.total_examples)
-        return config.learning_rate * warmup(state.step, config.warmup_steps) * schedule
+        warmup = min(1.0, (self.state.step + 1) / max(1, self.config.warmup_steps))
+        schedule = SCHEDULES[self.config.lr_scheduler](self.state.examples / self.total_examples)
+        return self.config.learning_rate * warmup * schedule
 
     def _log_record(self) -> LogRecord:
         state = self.state
@@ -230,7 +231,7 @@ class Trainer:
 
         def write() -> None:
             if is_best:
-                write_tensors(self.folder / WEIGHTS, self.model.state_dict())
+                self._write_weights()
             path = self.folder / METRICS
             with explain_write_errors(path), path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
@@ -238,9 +239,8 @@ class Trainer:
 
         self.context.on_main_process(write)
 
-    def _write_first_weights(self) -> None:
-        """Write weights if training stops before the first evaluation, so that the run can be tried out."""
-        if not (self.folder / WEIGHTS).exists():
+    def _write_weights(self, only_first: bool = False) -> None:
+        if not (only_first and (self.folder / WEIGHTS).exists()):
             write_tensors(self.folder / WEIGHTS, self.model.state_dict())
 
     def save(self) -> None:
@@ -264,7 +264,14 @@ class Trainer:
         if path.exists():
             tensors, metadata = read_tensors(path)
             try:
-                self.load_state_dict(tensors, metadata)
+                self.model.load_state_dict(_below("model.", tensors))
+                for name, parameter in self.model.named_parameters():
+                    if state := _below(f"optimizer.{name}.", tensors):  # a parameter that was never used has none
+                        device = self.context.device
+                        self.optimizer.state[parameter] = {key: value.to(device) for key, value in state.items()}
+                self.running_loss = tensors["running_loss"].to(self.context.device)
+                types: dict[str, Any] = TrainerState.__annotations__
+                self.state = TrainerState(**{name: convert(metadata[name]) for name, convert in types.items()})
             except (KeyError, ValueError, RuntimeError) as error:
                 raise RunError(
                     f"{path} does not match this version of rarename or the run's settings ({error}); resume with the "
@@ -275,26 +282,11 @@ class Trainer:
         if self.context.is_main_process:
             self._drop_later_metrics()
 
-    def load_state_dict(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-        """Restore model, optimizer and progress."""
-        device = self.context.device
-        self.model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
-        for name, parameter in self.model.named_parameters():
-            prefix = f"optimizer.{name}."
-            state = {k[len(prefix) :]: v.to(device) for k, v in tensors.items() if k.startswith(prefix)}
-            if state:  # a parameter that was never used has none
-                self.optimizer.state[parameter] = state
-        self.running_loss = tensors["running_loss"].to(device)
-        for entry in dataclasses.fields(TrainerState):
-            convert: Any = entry.type
-            setattr(self.state, entry.name, convert(metadata[entry.name]))
-
     def _drop_later_metrics(self) -> None:
         """Drop evaluations made after the checkpoint, which are repeated, and a line that was cut off."""
-        path = self.folder / METRICS
+        path, kept = self.folder / METRICS, ""
         if not path.exists():
             return
-        kept = []
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
             try:
                 is_later = json.loads(line)["examples"] > self.state.examples
@@ -302,8 +294,12 @@ class Trainer:
                 break
             if is_later or not line.endswith("\n"):
                 break
-            kept.append(line)
-        write_text(path, "".join(kept))
+            kept += line
+        write_text(path, kept)
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:

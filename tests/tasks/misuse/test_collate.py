@@ -25,6 +25,7 @@ FUNCTION = Function(
 )
 CLEAN = MisuseExample(FUNCTION, (), 0)
 ENCODING = Encoding(Vocabulary(["a"]), num_placeholders=5)
+CONDITIONAL = MisuseConfig(pointer_head="conditional")
 
 
 def buggy(*bugs, **settings):
@@ -39,7 +40,7 @@ def test_a_bug_is_injected_before_names_are_numbered():
 
 
 def test_labels_of_a_clean_and_a_buggy_example():
-    batch = MisuseCollator(ENCODING)([CLEAN, buggy((1, 8), project=4)])
+    batch = MisuseCollator(ENCODING)([CLEAN, replace(buggy((1, 8)), function=replace(FUNCTION, project=4))])
     empty = Special.EMPTY.rank
     assert batch.location.tolist() == [0, 2]
     assert batch.name_ranks.tolist() == [[empty, 7, 8, 3, 7], [empty, 8, 8, 3, 7]]
@@ -78,17 +79,11 @@ def test_only_masked_literals_and_overflowing_names_lose_their_name():
 
 def test_local_batches_point_at_bound_names_and_locate_bugs_at_reads():
     """As `def f(a, b): return a + os + b[a]`, without the attribute; the last read cannot be replaced."""
-    roles = [Role.PARAMETER, Role.PARAMETER, Role.READ, Role.READ, Role.READ, Role.READ]
-    nodes = np.zeros(6)
-    function = Function(
-        nodes.astype(np.int16),
-        np.array([1, 2, 1, 9, 2, 1]),
-        np.array(roles, np.int8),
-        nodes.astype(np.int32),
-        is_unswappable=np.array([False] * 5 + [True]),
-    )
+    roles, zeros = np.array([Role.PARAMETER] * 2 + [Role.READ] * 4, np.int8), np.zeros(6, np.int16)
+    is_last = np.arange(6) == 5
+    function = Function(zeros, np.array([1, 2, 1, 9, 2, 1]), roles, zeros, is_unswappable=is_last)
     examples = [MisuseExample(function, (), 0), MisuseExample(function, (InjectedBug(3, 2),), 0)]
-    batch = MisuseCollator(ENCODING, local_only=True)(examples)
+    batch = MisuseCollator(ENCODING, CONDITIONAL)(examples)
     assert batch.is_variable.tolist() == [[True, True, True, False, True, True], [True] * 6]
     assert batch.is_candidate[0].tolist() == [False, False, True, False, True, False]
 
@@ -97,11 +92,11 @@ def test_a_published_bug_is_taken_as_it_is():
     label = MisuseLabel(2, (4,), (1, 2), "misuse")  # the target is no candidate
     labelled = MisuseExample(replace(FUNCTION, label=label), (), 0)
     clean = MisuseExample(replace(FUNCTION, label=MisuseLabel(0, (), (1, 2), "misuse")), (), 0)
-    for local_only in (False, True):
-        batch = MisuseCollator(ENCODING, local_only)([labelled, clean])
+    for config in (MisuseConfig(), CONDITIONAL):
+        batch = MisuseCollator(ENCODING, config)([labelled, clean])
         assert batch.location.tolist() == [3, 0]
         assert batch.is_variable.tolist() == [[False, True, True, False, True], [False, True, True, False, False]]
-        assert (batch.is_candidate == (batch.is_variable if local_only else True)).all()
+        assert (batch.is_candidate == (batch.is_variable if config is CONDITIONAL else True)).all()
         assert np.argwhere(batch.is_repair).tolist() == [[0, 4]]
         assert np.argwhere(batch.is_bug).tolist() == [[0, 2]]
         assert batch.name_ranks[0].tolist() == FUNCTION.values.tolist()
@@ -109,7 +104,7 @@ def test_a_published_bug_is_taken_as_it_is():
 
 
 def test_usages_count_reads_bindings_and_earlier_uses():
-    batch = MisuseCollator(Encoding(Vocabulary([])), usage_features=True)([CLEAN])
+    batch = MisuseCollator(ENCODING, MisuseConfig(usage_features=True))([CLEAN])
     # 7 is read once and bound once, 8 is read once; only the last node has an earlier use.
     assert batch.usages[0].tolist() == [0, 1 + 12 + 4 + 0, 1 + 12 + 0 + 0, 0, 1 + 12 + 4 + 1]
     many = np.array([[1] * 9])
@@ -132,11 +127,5 @@ def test_a_bug_brings_the_subtokens_of_its_name():
 def test_nested_functions_see_the_bug():
     batch = MisuseCollator(ENCODING)([buggy((4, 8), nested_slices=(Slice(0, 5), Slice(2, 3)))])
     (nested,) = batch.nested
-    assert nested.functions == {0: 5, 2: 5}
+    assert nested.functions == [0, 2]
     assert nested.visible_from(4).tolist() == [False, True, True, False, True]
-
-
-def test_the_collator_of_a_config():
-    assert MisuseCollator.of(MisuseConfig(), ENCODING) == MisuseCollator(ENCODING)
-    config = MisuseConfig(pointer_head="conditional", usage_features=True)
-    assert MisuseCollator.of(config, ENCODING) == MisuseCollator(ENCODING, local_only=True, usage_features=True)

@@ -12,7 +12,7 @@ from rarename.errors import ParseError
 from rarename.syntax import JAVASCRIPT, PYTHON, Language, Role, Traversal, parse
 from rarename.syntax.functions import Slice, functions
 from rarename.syntax.lines import rewrite
-from rarename.tasks.misuse.functions import EncodedFile, Function, NestedFunctions, is_eligible, outermost_within
+from rarename.tasks.misuse.functions import Function, NestedFunctions, is_eligible, outermost_within
 from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
 from rarename.tasks.misuse.similarity import bigram_similarity, character_bigrams
 from rarename.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ def parse_functions(text, language=PYTHON, limit=None):
     """The first functions of a text, with every name as a rare one."""
     tree = parse(text, language)
     _, names = Vocabulary([]).ranks(tree.values)
-    file = EncodedFile.of(tree, language.roles(tree), language, Encoding(Vocabulary([])))
+    file = Function.of_file(tree, language.roles(tree), language, Encoding(Vocabulary([])))
     bigrams = character_bigrams(tree.values)
     for start, length in functions(tree, language)[:limit]:
         function = replace(file.function_at(start, length), bigrams=bigrams[start : start + length])
@@ -270,8 +270,7 @@ def test_injected_names_are_visible(text, language, similarity_weight):
 def test_the_innermost_function_owns_a_node():
     function = Function(np.zeros(4, np.int16), np.arange(4), np.zeros(4, np.int8), np.zeros(4, np.int32))
     nested = NestedFunctions(function, [Slice(0, 4), Slice(1, 2), Slice(3, 1)])
-    assert [nested.owner(node) for node in range(4)] == [0, 1, 1, 3]
-    assert nested.owned_by(1).tolist() == [False, True, True, False]
+    assert nested.owners.tolist() == [0, 1, 1, 3]
 
 
 def test_an_inner_function_is_taken_if_the_outer_one_is_too_long():

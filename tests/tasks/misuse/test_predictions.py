@@ -16,7 +16,7 @@ from rarename.tasks.misuse.functions import Function, NestedFunctions
 from rarename.tasks.misuse.loss import misuse_loss
 from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.model import MisuseModel
-from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, masked_softmax, predict_bugs
+from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 
 
 def make_batch(names, original, location, **arrays):
@@ -134,18 +134,6 @@ def test_confidence_is_the_probability_of_location_times_that_of_the_repair():
     assert predictions.confidence[0] == pytest.approx(0.5 * 0.75)  # 0.25 + 0.35 of 0.8
 
 
-def test_predictions_from_random_logits_have_not_changed():
-    """The numbers were computed by an earlier implementation, in torch."""
-    rng = np.random.default_rng(0)
-    location, repair, names = rng.normal(size=(3, 7)), rng.normal(size=(3, 6)), rng.integers(4, size=(3, 6))
-    masks = {"is_variable": rng.random((3, 6)) > 0.2, "is_candidate": rng.random((3, 6)) > 0.3}
-    output, batch = MisuseOutput(location, repair[:, None], False), make_batch(names, names, [0, 0, 0], **masks)
-    predictions = predict_bugs(output, batch)
-    assert (predictions.location.tolist(), predictions.repair.tolist()) == ([1, 3, 4], [2, 0, 0])
-    assert predictions.confidence.tolist() == pytest.approx([0.204857, 0.119605, 0.298127], abs=1e-6)
-    assert loss_of(output, batch).mean().item() == pytest.approx(2.0503377, abs=1e-6)
-
-
 def test_a_prediction_is_a_candidate_and_a_variable():
     batch = replace(BATCH, is_candidate=np.array([[True, False, True], [False] * 3]))
     batch = replace(batch, is_variable=np.array([[True, True, False], [True] * 3]))
@@ -182,14 +170,6 @@ def test_the_best_prediction_of_each_example():
     assert best.confidence.tolist() == [0.7, 0.8]
 
 
-def test_a_masked_softmax_is_zero_outside_the_mask():
-    logits = np.array([[1.0, 2.0, 90.0], [1.0, 2.0, 3.0]], dtype=np.float32)
-    probs = masked_softmax(logits, np.array([[True, True, False], [False] * 3]))
-    expected = torch.tensor([1.0, 2.0]).softmax(0).tolist()
-    assert probs.tolist() == [pytest.approx([*expected, 0.0]), [0.0] * 3]
-    assert probs.dtype == np.float32
-
-
 # Metrics
 
 
@@ -214,17 +194,11 @@ def test_the_metrics_by_hand():
     }
     metrics.update(tensors(independent(LOCATION, np.array([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]]))), tensors(BATCH))
     assert metrics.compute()["joint_accuracy_paper"] == 0.5  # half is enough
-
-
-def test_a_conditional_head_is_evaluated_without_the_wrong_name():
-    repair = np.tile(np.log(REPAIR[:, None]), (1, 3, 1))
-    assert metrics_of(MisuseOutput(OUTPUT.location_logits, repair), BATCH).compute()["joint_accuracy"] == 1.0
-
-
-def test_the_paper_counts_a_repair_from_one_half():
     three_names = replace(BATCH, name_ranks=np.array([[0, 1, 0], [0, 1, 2]]))
     metrics = metrics_of(OUTPUT, three_names).compute()  # 0.45 is the most, but not half
     assert (metrics["joint_accuracy"], metrics["joint_accuracy_paper"]) == (1, 0)
+    repair = np.tile(np.log(REPAIR[:, None]), (1, 3, 1))  # a conditional head cannot choose the wrong name
+    assert metrics_of(MisuseOutput(OUTPUT.location_logits, repair), BATCH).compute()["joint_accuracy"] == 1.0
 
 
 def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
@@ -293,12 +267,9 @@ def test_metrics_at_confidence_thresholds():
         assert metrics_of(output, three_names).breakdown()["at_confidence"]["0.1"]["joint_accuracy"] == accuracy
 
 
-def test_metrics_by_project():
+def test_metrics_by_project_length_and_rarity():
     metrics = metrics_of(OUTPUT, replace(BATCH, projects=np.array([0, 1])), project_names=["clean", "buggy", "other"])
     assert metrics.breakdown()["by_project"] == {"buggy": {"joint_accuracy": 0.0, "num_buggy": 1}}
-
-
-def test_metrics_by_length_and_by_rarity():
     metrics = margins((False, -1.0, True), (True, 1.0, True), (True, -1.0, True))
     breakdown = metrics.breakdown()
     # Rank 5 is in a vocabulary of 6, rank 9 is not.
@@ -307,16 +278,13 @@ def test_metrics_by_length_and_by_rarity():
     assert breakdown["by_rarity"]["both rare"]["num_buggy"] == 0
     assert breakdown["by_length"]["up to 25"] == metrics.compute()
     assert breakdown["by_length"]["over 250"]["num_clean"] == 0
+    metrics._chunks["length"] = [np.array([250, 25, 251])]
+    by_length = metrics.breakdown()["by_length"]
+    assert by_length["up to 25"]["num_buggy"] == by_length["over 250"]["num_buggy"] == 1
+    assert by_length["up to 250"]["num_clean"] == 1
     for vocabulary_size, rarity in ((5, "both rare"), (9, "one rare"), (10, "both frequent")):
         by_rarity = margins((True, 1.0, True), vocabulary_size=vocabulary_size).breakdown()["by_rarity"]
         assert [name for name, group in by_rarity.items() if group["num_buggy"]] == [rarity]
-
-
-def test_the_limit_of_a_group_of_lengths_belongs_to_it():
-    metrics = margins((True, 1.0, True), (False, 1.0, True))
-    metrics._chunks["length"] = [np.array([25, 251])]
-    by_length = metrics.breakdown()["by_length"]
-    assert (by_length["up to 25"]["num_buggy"], by_length["over 250"]["num_clean"]) == (1, 1)
 
 
 # Export

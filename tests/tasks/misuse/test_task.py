@@ -13,12 +13,10 @@ from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.functions import functions
-from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseCollator, MisuseExample
+from rarename.tasks.misuse.collate import MULTIPLE_BUGS
 from rarename.tasks.misuse.dataset import FunctionDataset
-from rarename.tasks.misuse.functions import EncodedFile, Function, is_eligible
-from rarename.tasks.misuse.injection import sample_local_bug
+from rarename.tasks.misuse.functions import Function, is_eligible
 from rarename.tasks.misuse.loss import misuse_loss
-from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.task import MisuseTask
 from rarename.training.trainer import to_device
 from rarename.vocabulary import Vocabulary
@@ -39,17 +37,14 @@ class FakeDataset(list):
         super().__init__(Function(np.zeros(12, np.int16), values, roles, scopes) for _ in range(num_functions))
         self.lengths = np.full(num_functions, 12)
 
-    def project(self, index):
-        return 0
-
     def nested_slices(self, index):
         return ()
 
 
 def fake_task(strategy="ordered", seed=0, max_nodes=100_000, **settings):
     """A task on fake functions, without a corpus."""
-    corpus = SimpleNamespace(language=PYTHON, types=[], vocabulary=lambda *_: [], ranking=lambda *_: np.arange(0))
-    encoding = Encoding(Vocabulary([]), Vocabulary([]), strategy, 50)
+    corpus = SimpleNamespace(language=PYTHON, types=["Name"], vocabulary=lambda *_: [], ranking=lambda *_: np.arange(0))
+    encoding = Encoding(Vocabulary([]), Vocabulary(["Name"]), strategy, 50)
     task = MisuseTask(corpus, encoding, MisuseConfig(**settings), max_nodes, seed)
     dataset = FakeDataset()
     task.dataset = lambda split: dataset
@@ -140,9 +135,7 @@ def test_functions_of_a_corpus_are_eligible_and_not_too_long(corpus_folder):
     assert len(dataset) > 100
     assert dataset.lengths.max() <= 100
     assert all(is_eligible(function) for function in dataset)
-    assert {dataset.project_names[dataset.project(index)] for index in range(len(dataset))} <= set(
-        dataset.project_names
-    )
+    assert {function.project for function in dataset} == set(range(len(dataset.project_names)))
 
 
 def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus):
@@ -158,7 +151,7 @@ def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus
     (dataset,) = [each for each in datasets if len(each)]  # equal functions are kept once
     encoding = Encoding(corpus.vocabulary(100, *MisuseTask.vocabulary_roles), corpus.types)
     tree = parse(text, PYTHON)
-    file = EncodedFile.of(tree, PYTHON.roles(tree), PYTHON, encoding)
+    file = Function.of_file(tree, PYTHON.roles(tree), PYTHON, encoding)
     outer, inner = functions(tree, PYTHON)
     function, expected = dataset[0], file.function_at(*outer)
     for column in ("types", "roles", "scopes", "is_unswappable"):
@@ -202,28 +195,17 @@ def test_too_few_placeholders_are_refused():
 
 
 @pytest.mark.parametrize("pointer_head", ["independent", "conditional"])
-def test_a_tiny_model_memorizes_a_few_functions(tmp_path, prepare_corpus, pointer_head):
-    bodies = ["x = a + b", "return b - a", "a.append(b)", "c = [a, b, a]", "print(a, b, c)", "del a"]
-    for number, body in enumerate(bodies):
-        (tmp_path / "src" / f"p{number}").mkdir(parents=True)
-        text = f"def f{number}(a, b, c):\n    {body}\n    for a in c:\n        b = a\n    return b\n"
-        (tmp_path / "src" / f"p{number}" / "m.py").write_text(text)
-    corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "src", keep_near_duplicates=True))
-    encoding = Encoding(Vocabulary([]), corpus.types, num_placeholders=50)
-    rng, examples = np.random.default_rng(0), []
-    for function in FunctionDataset(corpus, "train", max_nodes=250):
-        examples.append(MisuseExample(function, (), 0))
-        examples.append(MisuseExample(function, (sample_local_bug(function, rng),), 0))
-    config = MisuseConfig(pointer_head=pointer_head, usage_features=pointer_head == "conditional")
-    batch = to_device(MisuseCollator.of(config, encoding)(examples), CPU)
+def test_a_tiny_model_memorizes_a_few_functions(pointer_head):
+    task = fake_task(bug_sampler="local", pointer_head=pointer_head, usage_features=pointer_head == "conditional")
+    batch = to_device(task.make_batch([0, 1, 2, 3], 0), CPU)
     torch.manual_seed(0)
-    model = MisuseTask.build_model(config, ModelConfig(32, 2, 2, 64, dropout=0.0), encoding)
+    model = task.build_model(task.config, ModelConfig(32, 2, 2, 64, dropout=0.0), task.encoding)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(150):
         optimizer.zero_grad()
-        misuse_loss(model(**batch.inputs()), batch).mean().backward()
+        task.loss(model(**batch.inputs()), batch).mean().backward()
         optimizer.step()
-    metrics = MisuseMetrics(vocabulary_size=0)
+    metrics = task.new_metrics("train")
     with torch.no_grad():
         metrics.update(model(**batch.inputs()), batch)
     assert (metrics.compute()["joint_accuracy"], metrics.compute()["no_bug_accuracy"]) == (1.0, 1.0)

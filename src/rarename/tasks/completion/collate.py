@@ -9,8 +9,21 @@ from numpy.typing import NDArray
 from rarename.anonymize import OnOverflow
 from rarename.encoding import Encoding
 from rarename.tasks.batch import Array, Batch, pad
-from rarename.tasks.completion.windows import Window
 from rarename.vocabulary import Special, rank_to_id
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a file; the arrays are views with one entry per node.
+
+    Long files are cut, with an overlap that is context only (paper, section 4.1; Kim et al. 2021).
+    """
+
+    types: NDArray[np.int16]  # rank ids; a type that the encoding lacks is `Special.UNK.rank`
+    values: NDArray[np.integer]  # rank ids
+    roles: NDArray[np.int8]
+    num_context: int = 0  # number of nodes at the start that are no targets, but targets of the window before
+    project: int = 0  # an index into `WindowDataset.project_names`
 
 
 @dataclass(frozen=True)
@@ -34,9 +47,9 @@ def collate(
     windows: Sequence[Window], encoding: Encoding, seeds: Sequence[int], on_overflow: OnOverflow = "error"
 ) -> CompletionBatch:
     """Anonymize and pad. More rare values than placeholders are an error unless `on_overflow` is "unk"."""
-    types = pad([window.types for window in windows], np.int64, Special.PAD.rank)
-    ranks = pad([window.values for window in windows], np.int64, Special.PAD.rank)
-    roles = pad([window.roles for window in windows], np.int8)
+    types = pad([window.types for window in windows], Special.PAD.rank)
+    ranks = pad([window.values for window in windows], Special.PAD.rank)
+    roles = pad([window.roles for window in windows])
     values = encoding.encode_ranks(ranks, roles, seeds, on_overflow)
     positions = np.arange(types.shape[1])
     first = first_occurrence(ranks)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from rarename.corpus.store import Corpus
 from rarename.syntax.functions import windows
-from rarename.tasks.completion.windows import Window
+from rarename.tasks.completion.collate import Window
 from rarename.tasks.rank_mapping import IDENTITY, RankMapping
 
 

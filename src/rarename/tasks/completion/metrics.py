@@ -1,6 +1,5 @@
 """Metrics of code completion (paper, section 4.1; Kim et al. 2021). What counts is the table in `loss`."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.completion.collate import CompletionBatch
 from rarename.tasks.completion.loss import chunks, is_predictable, occurred_before
 from rarename.tasks.completion.model import CompletionOutput
+from rarename.tasks.task import Metrics
 
 MAX_RANK = 10
 """Higher ranks score 0: nobody reads that far."""
@@ -34,37 +34,30 @@ RARITIES = ("frequent, again", "rare, again", "frequent, first", "rare, first")
 its first occurrence scores 0 whatever the model."""
 
 
-@dataclass
-class CompletionMetrics:
-    """The rank of each type and each value, accumulated over batches."""
-
-    project_names: list[str]
-    _chunks: dict[str, list[NDArray[np.int32]]] = field(default_factory=dict)
+class CompletionMetrics(Metrics):
+    """The rank of each type and each value."""
 
     def update(self, output: CompletionOutput, batch: CompletionBatch) -> None:
         rows, nodes = batch.is_target.nonzero(as_tuple=True)
         type_ranks = ranks(output.type_logits(rows, nodes), batch.types[rows, nodes])
-        self._append(type_rank=type_ranks, type_project=batch.projects[rows])
+        columns = {"type_rank": type_ranks, "type_project": batch.projects[rows]}
         rows, nodes = (batch.is_target & batch.has_value).nonzero(as_tuple=True)
-        self._append(
-            rank=value_ranks(output, rows, nodes, batch),
-            role=batch.roles[rows, nodes],
-            rarity=(batch.is_rare + 2 * ~occurred_before(batch))[rows, nodes],
-            project=batch.projects[rows],
-        )
-
-    def _append(self, **columns: Tensor) -> None:
-        for name, column in columns.items():
-            self._chunks.setdefault(name, []).append(column.cpu().numpy().astype(np.int32))
+        columns |= {
+            "rank": value_ranks(output, rows, nodes, batch),
+            "role": batch.roles[rows, nodes],
+            "rarity": (batch.is_rare + 2 * ~occurred_before(batch))[rows, nodes],
+            "project": batch.projects[rows],
+        }
+        self.append({name: column.int() for name, column in columns.items()})
 
     def compute(self) -> dict[str, float]:
         """Mean reciprocal ranks and accuracies, with the counts behind them."""
-        return _metrics(self._column("rank"), self._column("type_rank"))
+        columns = self.columns()
+        return _metrics(columns["rank"], columns["type_rank"])
 
     def breakdown(self) -> dict[str, Any]:
         """Metrics by kind of value, by rarity and by project, and the fraction of values that is predictable."""
-        rank, role, rarity, project = (self._column(name) for name in ("rank", "role", "rarity", "project"))
-        type_rank, type_project = self._column("type_rank"), self._column("type_project")
+        type_rank, type_project, rank, role, rarity, project = self.columns().values()
         by_project = {
             name: _metrics(rank[project == index], type_rank[type_project == index])
             for index, name in enumerate(self.project_names)
@@ -75,9 +68,6 @@ class CompletionMetrics:
             "by_rarity": {name: _rank_metrics(rank[rarity == group]) for group, name in enumerate(RARITIES)},
             "by_project": {name: metrics for name, metrics in sorted(by_project.items()) if metrics["num_values"]},
         }
-
-    def _column(self, name: str) -> NDArray[np.int32]:
-        return np.concatenate(self._chunks.get(name, [np.zeros(0, dtype=np.int32)]))
 
 
 def ranks(scores: Tensor, targets: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from rarename.syntax import Role
 from rarename.syntax.functions import Slice
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.batch import Array, Batch, pad
-from rarename.tasks.misuse.functions import Function, NestedFunctions
+from rarename.tasks.misuse.functions import Function, Mask, NestedFunctions
 from rarename.tasks.misuse.injection import InjectedBug
 from rarename.vocabulary import Special, rank_to_id
 
@@ -28,8 +29,6 @@ MULTIPLE_BUGS = -1
 
 _IS_IDENTIFIER = np.isin(np.arange(128), [int(role) for role in IDENTIFIER_ROLES])
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class MisuseExample:
@@ -39,9 +38,7 @@ class MisuseExample:
     bugs: tuple[InjectedBug, ...]  # at most one, unless it is a multi-bug example
     seed: int
     is_multi_bug: bool = False
-    project: int = 0  # an index into `FunctionDataset.project_names`
-    nested_slices: tuple[Slice, ...] = ()
-    """The function and those nested in it, if each of them gets its own prediction."""
+    nested_slices: tuple[Slice, ...] = ()  # the function and those in it, if each of them gets its own prediction
 
 
 @dataclass(frozen=True)
@@ -70,64 +67,57 @@ class MisuseCollator:
     """Injects the bugs, anonymizes and pads."""
 
     encoding: Encoding
-    local_only: bool = False
-    """Point only at names bound in the function, and locate bugs only at reads of them. Otherwise every variable can
-    be the repair and every node the location, as in the paper."""
-    usage_features: bool = False
-
-    @classmethod
-    def of(cls, config: MisuseConfig, encoding: Encoding) -> "MisuseCollator":
-        """Make the collator that fits a model."""
-        return cls(encoding, config.pointer_head == "conditional", config.usage_features)
+    config: MisuseConfig = field(default_factory=MisuseConfig)
 
     def __call__(self, examples: Sequence[MisuseExample], on_overflow: OnOverflow = "error") -> MisuseBatch:
         """Make a batch. More rare names than placeholders are an error unless `on_overflow` is "unk"."""
         functions = [example.function for example in examples]
-        types = pad([function.types for function in functions], np.int64, Special.PAD.rank)
-        buggy = [_inject(example) for example in examples]
-        name_ranks = pad(buggy, np.int64, Special.PAD.rank)
-        roles = pad([function.roles for function in functions], np.int8)
-        variable_masks = [self._is_variable(*each) for each in zip(functions, buggy, strict=True)]
-        is_variable = pad(variable_masks, bool)
-        locations, bug_masks, repair_masks = zip(*map(_labels, examples), strict=True)
+        labelled = [_inject(example) for example in examples]
+        types = pad([function.types for function in functions], Special.PAD.rank)
+        roles = pad([function.roles for function in functions])
+        name_ranks = pad([each.ranks for each in labelled], Special.PAD.rank)
+        masks = [self._masks(function, each.ranks) for function, each in zip(functions, labelled, strict=True)]
+        is_variable, is_candidate = (pad(column) for column in zip(*masks, strict=True))
         return MisuseBatch(
             types=rank_to_id(types),
             values=self.encoding.encode_ranks(name_ranks, roles, [example.seed for example in examples], on_overflow),
             attention_mask=types != Special.PAD.rank,
             name_ranks=name_ranks,
-            original_ranks=pad([_original_ranks(function) for function in functions], np.int64, Special.PAD.rank),
+            original_ranks=pad([each.original_ranks for each in labelled], Special.PAD.rank),
             is_variable=is_variable,
-            is_candidate=pad([self._is_candidate(*each) for each in zip(functions, variable_masks, strict=True)], bool),
-            is_bug=pad(bug_masks, bool),
-            location=np.array(locations, dtype=np.int64),
-            is_repair=pad(repair_masks, bool),
-            projects=np.array([example.project for example in examples]),
-            usages=usage_ids(name_ranks, is_variable, roles) if self.usage_features else None,
-            subtokens=pad([_subtokens(each) for each in examples], np.int64) if self.encoding.subtokens else None,
+            is_candidate=is_candidate,
+            is_bug=pad([each.is_bug for each in labelled]),
+            location=np.array([each.location for each in labelled], dtype=np.int64),
+            is_repair=pad([each.is_repair for each in labelled]),
+            projects=np.array([function.project for function in functions]),
+            usages=usage_ids(name_ranks, is_variable, roles) if self.config.usage_features else None,
+            subtokens=pad([_subtokens(example) for example in examples]) if self.encoding.subtokens else None,
             nested=tuple(
-                NestedFunctions(replace(example.function, values=ranks), example.nested_slices)
-                for example, ranks in zip(examples, buggy, strict=True)
+                NestedFunctions(replace(example.function, values=each.ranks), example.nested_slices)
+                for example, each in zip(examples, labelled, strict=True)
                 if example.nested_slices
             ),
         )
 
-    def _is_variable(self, function: Function, ranks: NDArray[np.int64]) -> Mask:
-        is_variable = _mask(function, function.variables)
-        if self.local_only and function.label is None:
-            # Functions are short: comparing all pairs takes less time than `isin`, which sorts.
-            is_variable &= (ranks[:, None] == np.unique(function.values[function.bindings])).any(axis=1)
-        return is_variable
+    def _masks(self, function: Function, ranks: NDArray[np.int64]) -> tuple[Mask, Mask]:
+        """The variables and the candidates.
 
-    def _is_candidate(self, function: Function, is_variable: Mask) -> Mask:
-        if not self.local_only:
-            return np.ones(len(function), dtype=bool)
+        In the paper every variable can be the repair and every node the location. A conditional head points only at
+        names bound in the function, and locates bugs only at reads of them.
+        """
+        if self.config.pointer_head == "independent":
+            return function.is_variable, np.ones(len(function), dtype=bool)
         if function.label is not None:
-            return is_variable  # tokens do not distinguish reads from bindings
-        is_candidate: Mask = is_variable & (function.roles == Role.READ)
-        return is_candidate if function.is_unswappable is None else is_candidate & ~function.is_unswappable
+            return function.is_variable, function.is_variable  # tokens do not distinguish reads from bindings
+        # Functions are short: comparing all pairs takes less time than `isin`, which sorts.
+        is_bound = (ranks[:, None] == np.unique(function.values[function.bindings])).any(axis=1)
+        is_candidate = function.is_variable & is_bound & (function.roles == Role.READ)
+        if function.is_unswappable is not None:
+            is_candidate &= ~function.is_unswappable
+        return function.is_variable & is_bound, is_candidate
 
 
-def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[np.int8]) -> NDArray[np.int64]:
+def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each variable node one id for how often the variable is read, bound, and used before: (B, L).
 
     A variable that is bound and never read, or read before it is bound, hints at a bug.
@@ -143,40 +133,29 @@ def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[n
     return np.where(is_variable, ids + 1, 0)
 
 
-def _mask(function: Function, nodes: Sequence[int] | NDArray[np.int64]) -> Mask:
-    mask = np.zeros(len(function), dtype=bool)
-    mask[nodes] = True
-    return mask
+class _Labelled(NamedTuple):
+    """A function with its bugs, and what the model should predict."""
+
+    ranks: NDArray[np.int64]
+    original_ranks: NDArray[np.int64]
+    location: int
+    is_bug: Mask
+    is_repair: Mask
 
 
-def _inject(example: MisuseExample) -> NDArray[np.int64]:
-    ranks = example.function.values.copy()
-    for location, wrong in example.bugs:
-        ranks[location] = wrong
-    return ranks
-
-
-def _original_ranks(function: Function) -> NDArray[np.int64]:
-    if function.label is None or not function.label.location:
-        return function.values
-    original = function.values.copy()
-    original[function.label.location] = function.values[function.label.repair_targets[0]]
-    return original
-
-
-def _labels(example: MisuseExample) -> tuple[int, Mask, Mask]:
-    """The location as the model predicts it, and masks of bugs and repairs."""
+def _inject(example: MisuseExample) -> _Labelled:
     function, label = example.function, example.function.label
+    ranks, original = function.values.copy(), function.values.copy()
+    is_bug, is_repair = np.zeros((2, len(function)), dtype=bool)
+    for location, wrong in example.bugs:
+        ranks[location], is_bug[location] = wrong, True
     if label is not None and label.location:
-        return label.location + 1, _mask(function, [label.location]), _mask(function, list(label.repair_targets))
-    bugs = [bug.location for bug in example.bugs]
-    if example.is_multi_bug:
-        return MULTIPLE_BUGS, _mask(function, bugs), _mask(function, [])
-    if not bugs:
-        return 0, _mask(function, []), _mask(function, [])
-    is_repair = _mask(function, function.variables) & (function.values == function.values[bugs[0]])
-    is_repair[bugs[0]] = False
-    return bugs[0] + 1, _mask(function, bugs), is_repair
+        original[label.location], is_bug[label.location] = ranks[label.repair_targets[0]], True
+        is_repair[list(label.repair_targets)] = True
+    elif example.bugs and not example.is_multi_bug:
+        is_repair = function.is_variable & (original == original[example.bugs[0].location]) & ~is_bug
+    location = int(is_bug.argmax()) + 1 if is_bug.any() else 0
+    return _Labelled(ranks, original, MULTIPLE_BUGS if example.is_multi_bug else location, is_bug, is_repair)
 
 
 def _subtokens(example: MisuseExample) -> NDArray[np.int16]:

@@ -8,14 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.corpus.store import Corpus
-from rarename.subtokens import MAX_SUBTOKENS, subtoken_ids
 from rarename.syntax.functions import Slice
 from rarename.syntax.scope import ScopeRules
-from rarename.syntax.traversal import MisuseLabel
-from rarename.tasks.misuse.functions import EncodedFile, Function, children_of, is_eligible, outermost_within
-from rarename.tasks.misuse.similarity import NUM_BYTES, character_bigrams
+from rarename.tasks.misuse.functions import Function, is_eligible, is_unswappable, outermost_within
 from rarename.tasks.rank_mapping import IDENTITY, RankMapping
-from rarename.vocabulary import Vocabulary
 
 
 class FunctionDataset(Sequence[Function]):
@@ -31,30 +27,27 @@ class FunctionDataset(Sequence[Function]):
         bigrams: NDArray[np.uint8] | None = None,
     ) -> None:
         self._subtokens, self._bigrams = subtokens, bigrams
-        self._files: list[EncodedFile] = []
+        self._files: list[Function] = []
         self._slices: list[NDArray[np.int64]] = []  # the functions of each file
-        self._labels: dict[int, MisuseLabel] = {}  # by file
         project_ids: dict[str, int] = {}
-        self._projects: list[int] = []  # of each file
         index: list[tuple[int, int, int]] = []
         rules = ScopeRules.of(corpus.types, corpus.language)
-        is_unswappable_type = np.array([name in corpus.language.unswappable_types for name in corpus.types])
         for number, file in enumerate(corpus.split(split)):
-            encoded = EncodedFile(
+            encoded = Function(
                 types=mapping.map_types(file.types),
                 values=mapping.map_values(file.values),
                 roles=file.roles,
                 scopes=rules.lookup_scopes(file.types, file.parents),
-                is_unswappable=children_of(file.types, file.parents, is_unswappable_type),
+                is_unswappable=is_unswappable(file.types, file.parents, corpus.types, corpus.language),
+                label=file.bug,
+                project=project_ids.setdefault(file.project, len(project_ids)),
             )
             self._files.append(encoded)
             self._slices.append(np.asarray(file.functions, dtype=np.int64).reshape(-1, 2))
-            self._projects.append(project_ids.setdefault(file.project, len(project_ids)))
             if file.bug is not None:
                 # In a few published bugs the correct name occurs nowhere else: pointing cannot repair them.
-                if len(file.types) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
-                    index.append((number, 0, len(file.types)))
-                    self._labels[number] = file.bug
+                if len(encoded) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
+                    index.append((number, 0, len(encoded)))
                 continue
             slices = [Slice(*pair) for pair in self._slices[-1].tolist()]
             for start, length in outermost_within(slices, max_nodes):
@@ -62,20 +55,13 @@ class FunctionDataset(Sequence[Function]):
                     index.append((number, start, length))
         self._index = np.array(index, dtype=np.int64).reshape(-1, 3)  # file, start, length
         self.project_names = list(project_ids)
-
-    @property
-    def has_labels(self) -> bool:
+        self.has_labels = any(file.label is not None for file in self._files)
         """Whether the examples come with published bugs, so that none are injected."""
-        return bool(self._labels)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Number of nodes of each function."""
         return self._index[:, 2]
-
-    def project(self, index: int) -> int:
-        """The project of a function, as an index into `project_names`."""
-        return self._projects[int(self._index[index, 0])]
 
     def nested_slices(self, index: int) -> tuple[Slice, ...]:
         """A function and those nested in it, relative to its start; empty if it is no part of a file."""
@@ -90,26 +76,14 @@ class FunctionDataset(Sequence[Function]):
         file, start, length = self._index[index].tolist()
         function: Function = self._files[file].function_at(start, length)
         ranks = np.maximum(function.values, -1)  # the last row of a table is for nodes without a value
-        return replace(
-            function,
-            subtokens=None if self._subtokens is None else self._subtokens[ranks],
-            bigrams=None if self._bigrams is None else self._bigrams[ranks],
-            label=self._labels.get(file),
-        )
+        tables = {"subtokens": self._subtokens, "bigrams": self._bigrams}
+        rows: dict[str, Any] = {name: table[ranks] for name, table in tables.items() if table is not None}
+        return replace(function, **rows)
 
 
-def subtoken_table(corpus: Corpus, mapping: RankMapping, vocabulary: Vocabulary) -> NDArray[np.int16]:
-    """The subtokens of every value of a corpus by its rank; the last row is empty."""
-    return _table_by_rank(corpus, mapping, subtoken_ids(corpus.values(), vocabulary), MAX_SUBTOKENS)
-
-
-def bigram_table(corpus: Corpus, mapping: RankMapping) -> NDArray[np.uint8]:
-    """The character bigrams of every value of a corpus by its rank; the last row is empty."""
-    return _table_by_rank(corpus, mapping, character_bigrams(corpus.values()), NUM_BYTES)
-
-
-def _table_by_rank(corpus: Corpus, mapping: RankMapping, rows: NDArray[Any], width: int) -> NDArray[Any]:
+def table_by_rank(corpus: Corpus, mapping: RankMapping, rows: NDArray[Any]) -> NDArray[Any]:
+    """Sort rows, one per value of a corpus, by the rank of the value; the last row is empty."""
     ranks = mapping.map_values(np.arange(corpus.num_values))
-    table = np.zeros((int(ranks.max(initial=-1)) + 2, width), dtype=rows.dtype)
+    table = np.zeros((int(ranks.max(initial=-1)) + 2, rows.shape[1]), dtype=rows.dtype)
     table[ranks] = rows
     return table

@@ -7,7 +7,7 @@ ids, before anonymization: otherwise a placeholder out of order would reveal it.
 that people make, and code that always compiles. For training it can prefer similarly spelled names (`similarity`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -62,23 +62,29 @@ def sample_local_bugs(
 def _sample_local(
     function: Function, rng: np.random.Generator, limit: int, similarity_weight: float
 ) -> Iterator[InjectedBug]:
-    values = function.values
+    values, others, weights = function.values, {}, {}
     reads = np.nonzero(function.roles == Role.READ)[0]
     reads = reads[np.isin(values[reads], values[function.bindings])]
     if function.is_unswappable is not None:
         reads = reads[~function.is_unswappable[reads]]
     in_scope = {scope: _names_in_scope(function, scope) for scope in np.unique(function.scopes[reads]).tolist()}
-    weights = _pair_weights(function, reads, in_scope, similarity_weight) if similarity_weight else {}
-    for location in _shuffled(reads, weights, rng):
-        others = values[in_scope[int(function.scopes[location])]]
-        others = others[others != values[location]]
-        if not len(others):
-            continue
-        probabilities = weights[location] / weights[location].sum() if weights else None
-        yield InjectedBug(location, int(rng.choice(others, p=probabilities)))
-        limit -= 1
-        if not limit:
-            return
+    for read in reads.tolist():
+        visible = in_scope[int(function.scopes[read])]
+        others[read] = visible[values[visible] != values[read]]
+        if similarity_weight:
+            assert function.bigrams is not None
+            similarity = bigram_similarity(function.bigrams[read], function.bigrams[others[read]])
+            weights[read] = np.exp(similarity_weight * similarity)
+    if similarity_weight:  # each next read is drawn in proportion to the sum of its weights
+        totals = np.array([each.sum() for each in weights.values()])
+        order = reads[np.argsort(rng.exponential(size=len(reads)) / np.maximum(totals, 1e-9))]
+    else:
+        order = rng.permutation(reads)
+    for location in order.tolist():
+        if limit and len(others[location]):
+            probabilities = weights[location] / weights[location].sum() if similarity_weight else None
+            yield InjectedBug(location, int(rng.choice(values[others[location]], p=probabilities)))
+            limit -= 1
 
 
 def _names_in_scope(function: Function, scope: int) -> NDArray[np.int64]:
@@ -88,31 +94,6 @@ def _names_in_scope(function: Function, scope: int) -> NDArray[np.int64]:
     if function.is_unswappable is not None:  # there must be no x before `global x`
         first = first[~np.isin(names, function.values[function.is_unswappable])]
     return visible[first]
-
-
-def _pair_weights(
-    function: Function, reads: NDArray[np.int64], in_scope: Mapping[int, NDArray[np.int64]], similarity_weight: float
-) -> dict[int, NDArray[np.float64]]:
-    """For each read the weight of every other name in scope."""
-    assert function.bigrams is not None
-    weights = {}
-    for location in reads.tolist():
-        others = in_scope[int(function.scopes[location])]
-        others = others[function.values[others] != function.values[location]]
-        similarity = bigram_similarity(function.bigrams[location], function.bigrams[others])
-        weights[location] = np.exp(similarity_weight * similarity)
-    return weights
-
-
-def _shuffled(
-    reads: NDArray[np.int64], weights: Mapping[int, NDArray[np.float64]], rng: np.random.Generator
-) -> list[int]:
-    """Reads in random order; with weights, each next one is drawn in proportion to the sum of its weights."""
-    if not weights:
-        return [int(location) for location in rng.permutation(reads)]
-    totals = np.array([weights[location].sum() for location in reads.tolist()])
-    arrival = rng.exponential(size=len(reads)) / np.maximum(totals, 1e-9)
-    return [int(location) for location in reads[np.argsort(arrival)]]
 
 
 BUG_SAMPLERS: dict[str, Callable[[Function, np.random.Generator], InjectedBug | None]] = {

@@ -2,7 +2,6 @@
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseBatch
 from rarename.tasks.misuse.predict import MisuseOutput
@@ -28,18 +27,11 @@ def misuse_loss(output: MisuseOutput, batch: MisuseBatch) -> Loss:
     labels = batch.is_bug[is_classified].to(log_odds.dtype)
     per_node = F.binary_cross_entropy_with_logits(log_odds, labels, reduction="sum")
     rows, bugs = batch.is_bug.nonzero(as_tuple=True)  # (N,) each
-    log_probs = repair_logits(output, batch, rows, bugs).log_softmax(dim=-1)  # (N, L)
+    repair_logits = output.repair_at(rows, bugs)  # (N, L)
+    can_repair = output.can_repair(batch, rows, bugs)
+    log_probs = repair_logits.masked_fill(~can_repair, min_logit(repair_logits)).log_softmax(dim=-1)
     holds_original = batch.is_variable[rows] & (batch.name_ranks[rows] == batch.original_ranks[rows, bugs][:, None])
     is_repair = torch.where(is_multi_bug[rows, None], holds_original, batch.is_repair[rows])
     repair = -log_probs.masked_fill(~is_repair, min_logit(log_probs)).logsumexp(dim=-1).sum()
     counts = torch.stack([(~is_multi_bug).sum(), is_classified.sum(), batch.is_bug.sum()])
     return Loss(torch.stack([location, MULTI_BUG_WEIGHT * per_node, repair]), counts)
-
-
-def repair_logits(output: MisuseOutput, batch: MisuseBatch, rows: Tensor, locations: Tensor) -> Tensor:
-    """The logits of the possible repairs of nodes, (N, L). A conditional head cannot point at the wrong name itself."""
-    logits: Tensor = output.repair_at(rows, locations)
-    can_repair = batch.is_variable[rows]
-    if output.is_conditional:
-        can_repair = can_repair & (batch.name_ranks[rows] != batch.name_ranks[rows, locations][:, None])
-    return logits.masked_fill(~can_repair, min_logit(logits))

@@ -1,7 +1,7 @@
 """Metrics of variable misuse (paper, section 4.1; Hellendoorn et al. 2020)."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rarename.tasks.batch import map_arrays, to_numpy
 from rarename.tasks.misuse.collate import MisuseBatch
 from rarename.tasks.misuse.predict import MisuseOutput, masked_softmax, most_probable_variable, predict_bugs
+from rarename.tasks.task import Metrics
 
 FALSE_ALARM_RATES = (0.005, 0.01, 0.05, 0.1)
 """Fractions of clean functions flagged at which models are compared: the no-bug logit trades one for the other."""
@@ -27,41 +28,35 @@ MIN_LOGIT = -1e30
 """The logit of a node that is no candidate; finite, so that margins can be shifted."""
 
 Columns = dict[str, NDArray[Any]]
-"""One entry per example in each array."""
 
 
-@dataclass
-class MisuseMetrics:
-    """Predictions per example, accumulated over batches."""
+class MisuseMetrics(Metrics):
+    """The predicted bug of each example."""
 
-    vocabulary_size: int  # names of this rank or higher are rare, whether the strategy shows them or not
-    project_names: list[str] = field(default_factory=list)
-    _chunks: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    def __init__(self, vocabulary_size: int, project_names: Sequence[str] = ()) -> None:
+        """Names of rank `vocabulary_size` or higher are rare, whether the strategy shows them or not."""
+        super().__init__(project_names)
+        self.vocabulary_size = vocabulary_size
 
     def update(self, output: MisuseOutput, batch: MisuseBatch) -> None:
         output, batch = map_arrays(output, to_numpy), map_arrays(batch, to_numpy)
-        for name, column in _evaluate_per_example(output, batch, self.vocabulary_size).items():
-            self._chunks.setdefault(name, []).append(column)
-
-    def columns(self) -> Columns:
-        """Predictions per example."""
-        return {name: np.concatenate(chunks) for name, chunks in self._chunks.items()}
+        self.append(_evaluate_per_example(output, batch, self.vocabulary_size))
 
     def compute(self) -> dict[str, float]:
         """Accuracies and the counts behind them. Those named `paper` count a repair if its probability is ≥ 0.5."""
-        columns = self.columns()
-        return _clean_metrics(columns) | _buggy_metrics(columns)
+        return _clean_metrics(self.columns()) | _buggy_metrics(self.columns())
 
     def breakdown(self, *thresholds: float) -> dict[str, Any]:
         """Metrics by length, by rarity of the names, by project, at equal false alarm rates, and at thresholds."""
         columns = self.columns()
-        groups = np.searchsorted(LENGTHS, columns["length"])
-        labels = [f"up to {longest}" for longest in LENGTHS] + [f"over {LENGTHS[-1]}"]
-        by_length = {label: _select(columns, groups == group) for group, label in enumerate(labels)}
-        by_rarity = {label: _select(columns, columns["num_rare"] == group) for group, label in enumerate(RARITIES)}
-        by_project = {
-            name: _select(columns, columns["project"] == index) for index, name in enumerate(self.project_names)
-        }
+
+        def grouped(groups: NDArray[np.int64], names: Iterable[str]) -> dict[str, Columns]:
+            return {name: _select(columns, groups == group) for group, name in enumerate(names)}
+
+        lengths = [f"up to {longest}" for longest in LENGTHS] + [f"over {LENGTHS[-1]}"]
+        by_length = grouped(np.searchsorted(LENGTHS, columns["length"]), lengths)
+        by_rarity = grouped(columns["num_rare"], RARITIES)
+        by_project = grouped(columns["project"], self.project_names)
         return {
             "by_length": {label: _clean_metrics(each) | _buggy_metrics(each) for label, each in by_length.items()},
             "by_rarity": {label: _buggy_metrics(each) for label, each in by_rarity.items()},
@@ -86,10 +81,7 @@ def _evaluate_per_example(output: MisuseOutput, batch: MisuseBatch, vocabulary_s
     is_buggy = batch.location > 0
     bugs, rows = np.maximum(batch.location - 1, 0), np.arange(len(batch))
     node_logits = np.where(batch.is_candidate, output.location_logits[:, 1:], MIN_LOGIT)
-    can_repair = batch.is_variable
-    if output.is_conditional:
-        can_repair = can_repair & (batch.name_ranks != batch.name_ranks[rows, bugs][:, None])
-    repair_probs = masked_softmax(output.repair_at(rows, bugs), can_repair)
+    repair_probs = masked_softmax(output.repair_at(rows, bugs), output.can_repair(batch, rows, bugs))
     repair, _ = most_probable_variable(repair_probs, batch.name_ranks, batch.is_variable)
     wrong, original = batch.name_ranks[rows, bugs], batch.original_ranks[rows, bugs]
     predicted = predict_bugs(output, batch, batch.nested).best_per_example(len(batch))
@@ -136,12 +128,12 @@ def _at_false_alarm_rate(columns: Columns, rate: float) -> dict[str, float]:
         return {}
     shift = float(clean[min(len(clean) - 1, int(rate * len(clean)))])
     shifted = columns | {"margin": columns["margin"] - shift}
-    both_rare = _select(shifted, shifted["num_rare"] == len(RARITIES) - 1)
+    metrics = _buggy_metrics(shifted)
     return {
         "false_alarms": 1 - _clean_metrics(shifted)["no_bug_accuracy"],
-        "joint_accuracy": _buggy_metrics(shifted)["joint_accuracy"],
-        "location_accuracy": _buggy_metrics(shifted)["location_accuracy"],
-        "joint_accuracy_both_rare": _buggy_metrics(both_rare)["joint_accuracy"],
+        "joint_accuracy": metrics["joint_accuracy"],
+        "location_accuracy": metrics["location_accuracy"],
+        "joint_accuracy_both_rare": _buggy_metrics(_select(shifted, shifted["num_rare"] == 2))["joint_accuracy"],
     }
 
 

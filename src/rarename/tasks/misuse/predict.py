@@ -24,6 +24,12 @@ class MisuseOutput:
         """The repair logits for some locations, (N, L)."""
         return self.repair_logits[rows, locations if self.is_conditional else 0]
 
+    def can_repair(self, batch: MisuseBatch, rows: Array, locations: Array) -> Array:
+        """Mask of the possible repairs, (N, L). A conditional head cannot point at the wrong name itself."""
+        is_variable, names = batch.is_variable[rows], batch.name_ranks[rows]
+        wrong = batch.name_ranks[rows, locations][:, None]
+        return is_variable & (names != wrong) if self.is_conditional else is_variable
+
 
 @dataclass(frozen=True)
 class BugPredictions:
@@ -55,7 +61,7 @@ def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[Nest
         rows = np.array([row for row, _, _ in owners])
         is_own = np.zeros((len(owners), batch.types.shape[1]), dtype=bool)
         for mask, (_, functions, owner) in zip(is_own, owners, strict=True):
-            mask[: len(functions)] = functions.owned_by(owner)
+            mask[: len(functions.owners)] = functions.owners == owner
         is_candidate = is_candidate[rows] & is_own
     location_probs = masked_softmax(
         output.location_logits[rows], np.pad(is_candidate, ((0, 0), (1, 0)), constant_values=True)
@@ -67,7 +73,7 @@ def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[Nest
     is_other = batch.is_variable[rows] & (names != np.take_along_axis(names, location[:, None], axis=1))
     if nested:
         for mask, row, node in zip(is_other, rows.tolist(), location.tolist(), strict=True):
-            mask[: len(nested[row])] &= nested[row].visible_from(node)
+            mask[: len(nested[row].owners)] &= nested[row].visible_from(node)
     repair_probs = masked_softmax(output.repair_at(rows, location), is_other)
     repair, repair_prob = most_probable_variable(repair_probs, names, is_other)
     is_possible = is_candidate.any(axis=1) & is_other.any(axis=1)

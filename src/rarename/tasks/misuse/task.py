@@ -8,14 +8,16 @@ from rarename.config import MisuseConfig, ModelConfig
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
+from rarename.subtokens import subtoken_ids
 from rarename.syntax import Role
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
-from rarename.tasks.misuse.dataset import FunctionDataset, bigram_table, subtoken_table
+from rarename.tasks.misuse.dataset import FunctionDataset, table_by_rank
 from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_local_bug, sample_local_bugs
 from rarename.tasks.misuse.loss import misuse_loss
 from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.model import MisuseModel
 from rarename.tasks.misuse.predict import MisuseOutput
+from rarename.tasks.misuse.similarity import character_bigrams
 from rarename.tasks.rank_mapping import RankMapping
 from rarename.tasks.task import EVAL_SEED, Loss, Task
 
@@ -35,14 +37,17 @@ class MisuseTask(Task):
         if config.multi_bug_epochs and not corpus.language.function_types:
             raise UsageError("task.multi_bug_epochs injects bugs, but these examples have their own; set it to 0")
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
-        subtokens = subtoken_table(corpus, mapping, encoding.subtokens) if encoding.subtokens else None
-        bigrams = bigram_table(corpus, mapping) if config.similarity_weight else None
+        subtokens = bigrams = None
+        if encoding.subtokens:
+            subtokens = table_by_rank(corpus, mapping, subtoken_ids(corpus.values(), encoding.subtokens))
+        if config.similarity_weight:
+            bigrams = table_by_rank(corpus, mapping, character_bigrams(corpus.values()))
 
         def dataset(split: str) -> FunctionDataset:
             return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
 
         super().__init__(dataset, encoding, config, max_nodes, seed)
-        self.collate = MisuseCollator.of(config, encoding)
+        self.collate = MisuseCollator(encoding, config)
 
     @staticmethod
     def check_encoding(config: MisuseConfig, num_placeholders: int) -> None:
@@ -72,14 +77,11 @@ class MisuseTask(Task):
         return round(each * len(self.dataset("train")))
 
     def make_batch(self, indexes: list[int], epoch: int) -> MisuseBatch:
-        dataset = self.dataset("train")
-        if self.is_multi_bug_epoch(epoch):
-            return self.collate([self._multi_bug_example(dataset, index, epoch) for index in indexes])
-        return self.collate([example for index in indexes for example in self._pair(dataset, index, epoch)])
+        make = self._multi_bug_example if self.is_multi_bug_epoch(epoch) else self._pair
+        return self.collate([example for index in indexes for example in make(self.dataset("train"), index, epoch)])
 
     def make_eval_batch(self, indexes: list[int], split: str) -> MisuseBatch:
-        dataset = self.dataset(split)
-        return self.collate([example for index in indexes for example in self._pair(dataset, index, None)])
+        return self.collate([example for index in indexes for example in self._pair(self.dataset(split), index, None)])
 
     def loss(self, output: MisuseOutput, batch: MisuseBatch) -> Loss:
         return misuse_loss(output, batch)
@@ -87,11 +89,11 @@ class MisuseTask(Task):
     def new_metrics(self, split: str) -> MisuseMetrics:
         return MisuseMetrics(len(self.encoding.values), self.dataset(split).project_names)
 
-    def _multi_bug_example(self, dataset: FunctionDataset, index: int, epoch: int) -> MisuseExample:
+    def _multi_bug_example(self, dataset: FunctionDataset, index: int, epoch: int) -> list[MisuseExample]:
         """A function with many bugs, others in each epoch."""
         function, rng = dataset[index], np.random.default_rng([self.seed, index, epoch, 2])
         bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight)
-        return MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)
+        return [MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)]
 
     def _pair(self, dataset: FunctionDataset, index: int, epoch: int | None) -> list[MisuseExample]:
         """A function, clean and with a bug, for an epoch of training or, without one, for evaluation."""
@@ -105,7 +107,7 @@ class MisuseTask(Task):
         # Models for use are evaluated the way `rarename check` uses them: one prediction per nested function.
         is_nested = epoch is None and self.config.pointer_head == "conditional"
         nested = dataset.nested_slices(index) if is_nested else ()
-        clean = MisuseExample(function, (), clean_seed, project=dataset.project(index), nested_slices=nested)
+        clean = MisuseExample(function, (), clean_seed, nested_slices=nested)
         if function.label is not None:
             return [clean]  # clean or with its published bug, as it is
         rng = np.random.default_rng(bug_seed)
