@@ -9,6 +9,7 @@ from argparse import ArgumentTypeError
 import pytest
 
 from rarename.cli.common import number
+from rarename.cli.evaluate import describe
 from rarename.cli.main import COMMANDS, main
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
@@ -41,6 +42,7 @@ def test_help_lists_every_command(run):
     code, out, _ = run("--help")
     assert code == 0
     assert all(f"    {name}" in out for name in COMMANDS)
+    assert run("--version")[1].startswith("rarename 0.")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -48,10 +50,6 @@ def test_every_command_has_help_with_an_example(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0
     assert f"rarename {command}" in out.split("example:")[1]
-
-
-def test_version(run):
-    assert run("--version")[1].startswith("rarename 0.")
 
 
 @pytest.mark.parametrize("words", [[], ["frobnicate"], ["parse"], ["parse", "x.py", "--frobnicate"]])
@@ -87,14 +85,6 @@ def test_parse_writes_a_record_of_py150(run, tmp_path):
     assert run("parse", tmp_path / "m.py", "--output-format", "record")[1] == (
         '[{"type":"Module","children":[1]},{"type":"Assign","children":[2,3]},'
         '{"type":"NameStore","value":"x"},{"type":"Num","value":"7"}]\n'
-    )
-
-
-def test_parse_writes_a_record_of_js150(run, tmp_path):
-    (tmp_path / "m.js").write_text("x;")
-    assert run("parse", tmp_path / "m.js", "--output-format", "record")[1] == (
-        '[ { "id":0, "type":"Program", "children":[1] }, { "id":1, "type":"ExpressionStatement", '
-        '"children":[2] }, { "id":2, "type":"Identifier", "value":"x" }, 0]\n'
     )
 
 
@@ -135,10 +125,10 @@ def test_a_file_that_cannot_be_read_is_exit_2(run, tmp_path, name, content, mess
     assert message in err
 
 
-def test_a_missing_file_is_exit_2(run, tmp_path):
-    code, _, err = run("parse", tmp_path / "none.py")
-    assert code == 2
-    assert err == f"rarename parse: {tmp_path / 'none.py'}: No such file or directory\n"
+def test_a_missing_file_is_exit_2(run, figure):
+    assert run("parse", "none.py") == (2, "", "rarename parse: none.py: No such file or directory\n")
+    message = "rarename anonymize: none.txt: No such file or directory\n"
+    assert run("anonymize", figure, "--vocabulary", "none.txt") == (2, "", message)
 
 
 def test_standard_input_needs_a_language(run):
@@ -151,17 +141,15 @@ def test_anonymize_is_figure_1(run, figure):
     assert run("anonymize", figure, "--vocabulary", names)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
 
 
-def test_anonymize_as_json_tells_what_placeholders_stand_for(run, figure):
+def test_anonymize_as_json_and_as_tree(run, figure):
     names = figure.with_name("names.txt")
     content = json.loads(run("anonymize", figure, "--vocabulary", names, "--output-format", "json")[1])
     assert content["placeholders"] == {"VAR1": "my_y", "VAR2": "my_x"}
     assert content["source"] == "VAR1 = np.sin(VAR2) + VAR2\n"
     assert [node["value"] for node in content["nodes"] if node["value"]] == ["VAR1", "np", "sin", "VAR2", "VAR2"]
-
-
-def test_anonymize_as_tree(run, figure):
-    out = run("anonymize", figure, "--vocabulary", figure.with_name("names.txt"), "--output-format", "tree")[1]
-    assert "    NameStore VAR1  1:1\n" in out
+    assert (content["language"], content["strategy"], content["vocabulary_size"]) == ("python", "ordered", 2)
+    tree = run("anonymize", figure, "--vocabulary", names, "--output-format", "tree")[1]
+    assert "    NameStore VAR1  1:1\n" in tree
 
 
 def test_anonymize_is_repeatable_by_its_seed(run, figure):
@@ -176,13 +164,8 @@ def test_anonymize_keeps_the_most_frequent_names_of(run, tmp_path, corpus_folder
     Encoding(names).save(tmp_path / "encoding.json")
     (tmp_path / "m.py").write_text("; ".join(names))
     vocabulary = {"package": [], "list": [tmp_path / "list.txt"], "run": [tmp_path], "corpus": [corpus_folder]}[kind]
-    words = [
-        "anonymize",
-        tmp_path / "m.py",
-        "--vocabulary-size",
-        2,
-        *(["--vocabulary", *vocabulary] if vocabulary else []),
-    ]
+    options = ["--vocabulary", *vocabulary] if vocabulary else []
+    words = ["anonymize", tmp_path / "m.py", "--vocabulary-size", 2, *options]
     assert run(*words)[1] == f"{names[0]}; {names[1]}; VAR1"
 
 
@@ -199,11 +182,6 @@ def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folde
     assert err.endswith("is a python corpus, but the file is javascript\n")
 
 
-def test_anonymize_without_its_list(run, figure):
-    code, _, err = run("anonymize", figure, "--vocabulary", "nowhere.txt")
-    assert (code, err) == (2, "rarename anonymize: nowhere.txt: no such list of names, corpus or run\n")
-
-
 def test_anonymize_warns_of_a_list_without_names(run, figure):
     figure.with_name("names.txt").write_text("\n")
     _, out, err = run("anonymize", figure, "--vocabulary", figure.with_name("names.txt"))
@@ -213,7 +191,9 @@ def test_anonymize_warns_of_a_list_without_names(run, figure):
 
 def test_anonymize_needs_a_vocabulary_if_the_package_has_none(run, tmp_path):
     (tmp_path / "m.txt").write_text("a b")
-    message = "rarename anonymize: the package has no vocabulary for tokens; add --vocabulary\n"
+    message = (
+        "rarename anonymize: the package has no vocabulary for tokens; use one of your own, such as a list of names\n"
+    )
     assert run("anonymize", tmp_path / "m.txt") == (2, "", message)
 
 
@@ -230,15 +210,11 @@ def test_numbers_are_checked(run, figure, option, text):
     assert err.endswith(f"argument {option}: '{text}' is not a whole number of at least 0\n")
 
 
-@pytest.mark.parametrize("text", ["0", "0.5", "1"])
-def test_a_number_in_its_range(text):
-    assert number(float, 0, 1)(text) == float(text)
-
-
 @pytest.mark.parametrize("text", ["-0.1", "1.1", "nan", "x"])
 def test_a_number_outside_its_range(text):
     with pytest.raises(ArgumentTypeError, match=f"'{text}' is not a number from 0 to 1"):
         number(float, 0, 1)(text)
+    assert [number(float, 0, 1)(each) for each in ("0", "0.5", "1")] == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize(
@@ -274,13 +250,15 @@ def test_an_interrupt_is_exit_130(run, figure, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rarename.cli.parse.run", interrupt)
-    assert run("parse", figure) == (130, "", "rarename: interrupted\n")
+    assert run("parse", figure) == (130, "", "rarename parse: interrupted\n")
 
 
 def test_prepare_and_inspect(run, projects, tmp_path):
     code, out, err = run("prepare", tmp_path / "corpus", projects, "--language", "python", "--jobs", 1)
     assert code == 0, err
-    assert out.startswith("python corpus from 1 source\n")
+    assert out.startswith("python corpus from 1 source\n              projects  files  functions   nodes\n  train  ")
+    options = ("--language", "python", "--jobs", 1, "--output-format", "json")
+    assert json.loads(run("prepare", tmp_path / "corpus", projects, *options)[1])["format"] == "rarename-corpus"
     code, out, _ = run("inspect", tmp_path / "corpus", "--top-k", 3)
     assert code == 0
     assert "self" in out and "50000" in out
@@ -290,12 +268,6 @@ def test_prepare_and_inspect(run, projects, tmp_path):
     assert fractions["all"] == 1.0 > fractions["100"] > fractions["1"] > 0
     assert 0 < content["coverage"]["test"]["fractions"]["all"] < 1
     assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
-
-
-def test_prepare_as_json(run, projects, tmp_path):
-    options = ("--language", "python", "--jobs", 1, "--output-format", "json")
-    out = run("prepare", tmp_path / "corpus", projects, *options)[1]
-    assert json.loads(out)["format"] == "rarename-corpus"
 
 
 def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_path):
@@ -312,7 +284,7 @@ def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
     (tmp_path / "file").write_text("in the way")
     code, _, err = run("prepare", tmp_path / "file" / "corpus", "stdlib", "--language", "python", "--jobs", 1)
     assert code == 2
-    assert err.startswith("rarename prepare: [Errno 20] Not a directory")
+    assert err == f"rarename prepare: {tmp_path}/file/corpus/.work: Not a directory\n"
 
 
 @pytest.mark.parametrize(
@@ -337,10 +309,39 @@ def test_a_missing_module_that_is_no_dependency_is_a_bug(run, figure, monkeypatc
 
 def test_inspect_of_no_corpus(run, tmp_path):
     code, _, err = run("inspect", tmp_path)
-    assert (code, err) == (
-        2,
-        f"rarename inspect: {tmp_path} is not a corpus (it has no manifest.json); make one with `rarename prepare`\n",
+    problem = f"{tmp_path} is not a corpus (it has no manifest.json); make one with `rarename prepare`"
+    assert (code, err) == (2, f"rarename inspect: {problem}\n")
+
+
+def test_evaluate_shows_a_table_for_each_section():
+    group = {"joint_accuracy": 0.5, "joint_accuracy_paper": 0.25, "num_buggy": 1200}
+    group |= {"no_bug_accuracy": 1.0, "num_clean": 9}
+    all_clean = dict.fromkeys(group, 0.0) | {"num_buggy": 0, "num_clean": 7}
+    at_confidence = {"0.1": {"false_alarms": 0.012345, "joint_accuracy": 0.4}}
+    text = describe(group | {"by_length": {"up to 25": group, "over 250": all_clean}, "at_confidence": at_confidence})
+    assert (
+        text.rpartition("\n* ")[0]
+        == """\
+       joint  joint*  no bug  buggy  clean
+  all   50.0    25.0   100.0  1,200      9
+
+by the number of nodes
+            joint  joint*  no bug  buggy  clean
+  up to 25   50.0    25.0   100.0  1,200      9
+  over 250      –       –     0.0      0      7
+
+at a confidence threshold of `rarename check`; false alarms: flagged clean functions
+       false alarms  joint
+  0.1          1.23  40.00
+"""
     )
+
+
+def test_evaluate_of_completion_shows_values_and_types():
+    values, types = {"mrr_values": 0.5, "accuracy_values": 0.4, "num_values": 7}, {"mrr_types": 0.1, "num_types": 3}
+    lines = describe(values | types | {"accuracy_types": 0.0, "possible_values": 0.75}).splitlines()
+    assert [line.split() for line in lines[1:3]] == [["values", "50.0", "40.0", "7"], ["types", "10.0", "0.0", "3"]]
+    assert lines[4].startswith("75.0 % of the values are predictable")
 
 
 MISUSED = "def area(width, height):\n    return width * width\n"
@@ -392,9 +393,8 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
     (tmp_path / "empty").mkdir()
     code, out, err = checked("empty")
     assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
-    assert err == (
-        "empty: skipped: no files to check: none ends in .py, .pyw\nrarename check: no file could be checked\n"
-    )
+    skipped = "empty: skipped: no files to check: none ends in .py, .pyw"
+    assert err == f"{skipped}\nrarename check: no file could be checked\n"
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
         (["box.py", "--min-confidence", "2"], "--min-confidence: '2' is not a number from 0 to 1"),
         (["box.py", "--min-confidence", "nan"], "--min-confidence: 'nan' is not a number from 0 to 1"),
         (["-"], "standard input has no name to tell the language from; say --language"),
-        (["box.py", "--language", "javascript"], "--model is for python, not for javascript"),
+        (["box.py", "--language", "javascript"], "the model is for python, not for javascript"),
         (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],
 )

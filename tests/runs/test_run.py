@@ -317,11 +317,6 @@ def test_damaged_and_missing_files_are_named(config, finished):
 def test_a_corpus_that_differs_is_refused(corpus_folder, finished, tmp_path, javascript_run):
     with pytest.raises(RunError, match="is a corpus of javascript, and the run was trained on another language; use"):
         evaluate(finished, corpus=load_config(javascript_run / "config.toml").corpus)
-    content = json.loads((finished / "encoding.json").read_text())
-    content["values"][:2] = content["values"][1::-1]
-    (finished / "encoding.json").write_text(json.dumps(content))
-    with pytest.raises(RunError, match="ranks node types or names differently from the run's corpus; use the run's"):
-        evaluate(finished)
     corpus = Path(shutil.copytree(corpus_folder, tmp_path / "corpus"))
     config, folder = preset_config(str(corpus), "tiny", SETTINGS), tmp_path / "run"
     train(config, folder, time_limit=-1.0)
@@ -399,7 +394,9 @@ def test_curves_of_tensorboard(config, tmp_path, monkeypatch, capsys):
     evaluations = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert curves["validation/joint_accuracy"] == [line["examples"] for line in evaluations]
     assert set(curves["training/loss"]) > set(curves["validation/joint_accuracy"])
-    monkeypatch.setattr("rarename.runs.tensorboard.find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard")
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     assert main(command(config, tmp_path / "none", "--tensorboard")) == 2
-    assert "needs tensorboard; install it with pip install 'rarename[tensorboard]'\n" in capsys.readouterr().err
+    message = "needs tensorboard, which is not installed; run: pip install 'rarename[tensorboard]'\n"
+    assert capsys.readouterr().err.endswith(message)
     assert not (tmp_path / "none").exists()
