@@ -55,11 +55,8 @@ def build(tmp_path: Path, files: dict[str, str], splits: str = "", **settings: o
 
 def stored_functions(corpus: Corpus, split: str) -> list[str]:
     """The names of the functions of a split."""
-    return [
-        str(corpus.value(int(file.values[start])))
-        for file in corpus.split(split)
-        for start, _ in file.functions.tolist()
-    ]
+    starts = ((file, int(start)) for file in corpus.split(split) for start in file.functions[:, 0])
+    return [str(corpus.value(int(file.values[start]))) for file, start in starts]
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +71,14 @@ def test_a_stored_file_is_the_tree_of_its_source(corpus, projects):
             path = projects / file.path.split("/", 1)[1]
             expected = parse(PYTHON.decode(path.read_bytes()), "python")
             stored = corpus.traversal(file)
-            assert stored.types == expected.types
-            assert stored.values == expected.values
-            assert stored.parents == expected.parents
+            assert (stored.types, stored.values, stored.parents) == (expected.types, expected.values, expected.parents)
             assert file.roles.tolist() == [int(role) for role in PYTHON.roles(expected)]
             assert file.lines.tolist() == expected.spans[:, 0].tolist()
 
 
 def test_ranks_follow_the_frequency_in_training_alone(corpus):
-    counted = Counter(
-        value for file in corpus.split("train") for value in corpus.traversal(file).values if value is not None
-    )
+    values = [value for file in corpus.split("train") for value in corpus.traversal(file).values]
+    counted = Counter(value for value in values if value is not None)
     stored = {corpus.value(rank): int(count) for rank, count in enumerate(corpus.counts()) if count}
     assert stored == counted
     assert (np.diff(corpus.counts()) <= 0).all()
@@ -171,9 +165,7 @@ def test_the_same_content_has_the_same_digest_however_it_was_asked_for(projects,
 def test_other_content_of_the_same_size_has_another_digest(tmp_path, corpus_folder):
     shutil.copytree(corpus_folder, tmp_path / "corpus")
     path = tmp_path / "corpus" / "values.arrow"
-    content = path.read_bytes()
-    assert content.count(b"self")
-    path.write_bytes(content.replace(b"self", b"this"))
+    path.write_bytes(path.read_bytes().replace(b"self", b"this"))
     assert content_digest(tmp_path / "corpus") != content_digest(corpus_folder)
 
 

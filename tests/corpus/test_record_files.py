@@ -62,9 +62,8 @@ def names_of(documents):
 def test_lines_and_their_paths_stay_together_however_they_are_cut(trees, packed, members, monkeypatch):
     monkeypatch.setattr(document, "SHARD_FILES", members)
     if packed:
-        zipped = trees.with_name("python_train.json.gz")
-        zipped.write_bytes(gzip.compress(trees.read_bytes()))
-        trees = zipped
+        trees.with_suffix(".json.gz").write_bytes(gzip.compress(trees.read_bytes()))
+        trees = trees.with_suffix(".json.gz")
     documents, skips = read_all([trees])
     assert [document.path[-4] for document in documents] == list("abcdef") == list(names_of(documents))
     assert documents[0].path == "ann/one/a.py"
@@ -168,15 +167,12 @@ def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, te
 
 def test_bad_and_blank_and_long_lines_are_reported_by_their_number(tmp_path):
     path = tmp_path / "x.json"
-    path.write_bytes(
-        tree_line("a").encode() + b"\n\n[7\n" + b'[{"type":"' + b"x" * 500 + b'"}]\n' + tree_line("b").encode()
-    )
+    lines = [tree_line("a"), "", "[7", json.dumps([{"type": "x" * 500}]), tree_line("b")]
+    path.write_text("\n".join(lines))
     documents, skips = read_all([path], SourceOptions(max_record_bytes=300))
     assert [document.path for document in documents] == ["x.json:1", "x.json:5"]
-    assert [(skip.path, skip.reason) for skip in skips] == [
-        ("x.json:3", "malformed record"),
-        ("x.json:4", "over 300 bytes"),
-    ]
+    reasons = [(skip.path, skip.reason) for skip in skips]
+    assert reasons == [("x.json:3", "malformed record"), ("x.json:4", "over 300 bytes")]
 
 
 def test_broken_gzip_gives_what_is_left(tmp_path, trees):
@@ -244,7 +240,7 @@ def test_records_need_their_language(tmp_path, trees):
     path = tmp_path / "x.jsonl"
     path.write_text(example_line())
     with pytest.raises(
-        SourceError, match="holds GREAT examples, which are token sequences; use --language tokens, not"
+        SourceError, match="GREAT examples, which are token sequences; use --language tokens, not python"
     ):
         read_all([path])
     with pytest.raises(SourceError, match="holds trees of Module; use --language python, not tokens"):

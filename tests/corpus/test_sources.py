@@ -118,11 +118,12 @@ def test_file_that_changes_after_the_listing_is_left_out(tmp_path):
     (folder / "c.py").symlink_to(folder / "d.py")
     (folder / "d.py").write_bytes(b"x" * 200)
     found = list(source.read(chunk))
-    assert [(skip.path, skip.reason) for skip in found] == [
-        ("p/a.py", "cannot be read"),
-        ("p/b.py", "not a regular file"),
-        ("p/c.py", "cannot be read"),
-        ("p/d.py", "over 100 bytes"),
+    assert [skip.path for skip in found] == ["p/a.py", "p/b.py", "p/c.py", "p/d.py"]
+    assert [skip.reason for skip in found] == [
+        "cannot be read",
+        "not a regular file",
+        "cannot be read",
+        "over 100 bytes",
     ]
 
 
@@ -313,9 +314,7 @@ def test_failing_pip_is_quoted(tmp_path, local_index, monkeypatch):
 def test_missing_tools_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        SourceError, match=r"pypi:alpha needs pip, which this Python does not have; install it \(python"
-    ):
+    with pytest.raises(SourceError, match=r"pypi:alpha needs pip, which this Python does not have; install it \("):
         run(["pypi:alpha"], tmp_path / "work")
     with pytest.raises(SourceError, match=r"npm:beta needs npm, which is not on the PATH; install Node.js or name a"):
         run(["npm:beta"], tmp_path / "work")
