@@ -313,6 +313,7 @@ def spans(source: str) -> dict[str, str | None]:
         ("a\nb", {"Module": "a\nb", "Expr": "b"}),
         ("if a:\n  b\n  c", {"If": "if a:\n  b\n  c", "body": "b\n  c"}),
         ("def f(a, b=1, *c): pass", {"arguments": "a, b=1, *c", "args": "a, b"}),
+        ("def f(*, a=1): pass", {"arguments": "a=1"}),
         ("def f(): pass", {"arguments": None, "args": None, "decorator_list": None, "FunctionDef": "f"}),
         ("with a as b, c: d", {"With": "c: d"}),
         ("try: a\nexcept B: c\nfinally: d", {"TryExcept": "try: a\nexcept B: c", "finalbody": "d"}),

@@ -77,6 +77,7 @@ CASES = {
     "[x for y in z if ‸": "NameStore:y NameLoad:z > NameLoad",
     "{‸": "Module Expr Dict > NameLoad",
     "{a: ‸": "Dict NameLoad:a > NameLoad",
+    "{a: {b: {c: {d: {e: ‸": "Dict NameLoad:b Dict NameLoad:c Dict NameLoad:d Dict NameLoad:e > NameLoad",
     "{a: b, ‸": "Dict NameLoad:a > NameLoad",
     "{a, ‸": "Set NameLoad:a > NameLoad",
     "{**‸": "Dict DoubleStarred > NameLoad",
@@ -103,7 +104,7 @@ CASES = {
     "try: ‸": "TryExcept body Expr Call > NameLoad",
     "try:\n  pass\nexcept ‸": "handlers ExceptHandler type > NameLoad",
     "try:\n  pass\nexcept E as ‸": "type NameLoad:E name > NameStore",
-    "try:\n  pass\nfinally:\n  return ‸": "finalbody Return > NameLoad",
+    "try:\n  pass\nfinally:\n  return ‸": "Module TryFinally body Pass finalbody Return > NameLoad",
     "f'{‸": "JoinedStr FormattedValue > NameLoad",
     "f'{x!r:>{‸": "JoinedStr Str:> FormattedValue > NameLoad",
     "f'''a{{b\n{x.‸": "FormattedValue AttributeLoad NameLoad:x > attr",
@@ -126,6 +127,7 @@ CASES = {
     "x = 1\n@a\nb\ny = ‸": "Num:1 Pass Pass Assign NameStore:y > NameLoad",
     "x = 1\nmatch a:\n  b = ‸": "NameStore:x Num:1 If Num:0 body Expr > NameLoad",
     # Headers without their colon.
+    "if a\nb = ‸": "Module Assign NameStore:b > NameLoad",
     "if a\n  b = 1\nc = ‸": "If NameLoad:a body Assign NameStore:b Num:1 Assign NameStore:c > NameLoad",
     "def f(a)\n  b = a\n  c = ‸": "body Assign NameStore:b NameLoad:a Assign NameStore:c > NameLoad",
     "def f\n  return ‸": "FunctionDef:f arguments args defaults body Return > NameLoad",
@@ -245,10 +247,12 @@ SCOPES = [
     Scope("def f():\n  class C:\n    ‸\n  y = 1\nx = 1\n", "x", "y"),
     Scope("def f():\n  x = (‸\n\ndef g(): pass\nclass C: pass\nimport a.b\n", "f g C a", "x"),
     Scope("def f():\n  x = (‸\n\nelse:\n  a = 1\nCONST = 1\ndef g(): y = 1\n", "g CONST", "a y"),
+    Scope("x = (‸\n\nclass C:\n  def m(self): pass\n", "C", "m self"),
     Scope("x = (‸\n\nCONST = 1\ndef g(): pass\n", "g", "CONST"),
     # Names that come from elsewhere.
     Scope("def f(a):\n  b = 1\n  print(other, a, b)\n‸", "other f", "a b"),
     Scope("def f():\n  return ‸\nother()\n", "other"),
+    Scope("print(a)\ndel a\nx = ‸", "print", "a"),
     Scope("from a import b as c\n‸", "c", "a b"),
     Scope("‸", "__file__ __name__ __doc__ __path__", "__class__ __module__"),
     Scope("class C:\n  ‸", "__module__ __qualname__", "__class__"),
@@ -416,6 +420,8 @@ def test_targets_of_comprehensions_are_unused_in_their_element(text: str, names:
         ("f'{x!‸}'", "a string"),
         ("f'{x!r‸", "a string"),
         ("f'{x=‸}'", "a string"),
+        ("f'{x:{y}} ‸", "a string"),
+        ("f'{{ ‸", "a string"),
     ],
 )
 def test_no_name_in_python(text: str, where: str) -> None:

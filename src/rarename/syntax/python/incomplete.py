@@ -72,7 +72,7 @@ def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, 
 def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
     """The statement with what may end it, then the ends of it that may be expressions; each with its first token."""
     first, whole = lexer.line.first, lexer.text[lexer.line.start :] + dummy
-    if lexer.is_bare_name and first != "@":
+    if lexer.is_bare_name:
         yield whole + CALL, first
     ends = [":"] if lexer.is_in_header else [""]
     if first in ("match", "case"):
@@ -84,7 +84,7 @@ def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
     endings = (closing + end for closing in _closings(lexer.stack) for end in ends)
     for ending in islice(endings, num_attempts(len(whole), _MAX_ENDINGS)):
         yield whole + ending, first
-    head = "" if lexer.is_in_header else lexer.text[lexer.line.start : lexer.statement_start]
+    head = lexer.text[lexer.line.start : lexer.statement_start]
     starts = [start for bracket in lexer.stack for start in bracket.starts]
     for start in [*starts[1:][-_MAX_TAILS:], len(lexer.text)]:  # the first token starts the whole statement
         tail = lexer.text[start:]
@@ -95,19 +95,19 @@ def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
 
 def _closings(stack: Sequence[OpenBracket]) -> Iterator[str]:
     """The ends of all open brackets, from the innermost to the outermost, in all ways that are possible."""
-    options = [[rest + bracket.closer for rest in _missing(bracket, bracket is stack[-1])] for bracket in stack]
+    options = [[rest + bracket.closer for rest in _missing(bracket)] for bracket in stack]
     # The innermost is the last factor of the product, so it varies fastest.
     return ("".join(reversed(chosen)) for chosen in product(*options))
 
 
-def _missing(bracket: OpenBracket, is_innermost: bool) -> list[str]:
+def _missing(bracket: OpenBracket) -> list[str]:
     """What may be missing after the last token in a bracket, before the bracket can be closed."""
     rests = {"if": " else 0", "for": " in 0", "lambda": ": 0"}
     missing = ["", *(rest for token, rest in rests.items() if token in bracket.tokens)]
     element = list(takewhile(lambda token: token != ",", reversed(bracket.tokens)))
     if bracket.opener == "{" and ":" not in element:  # more dicts than sets are written
         return [rest + ": 0" for rest in missing] + missing
-    if bracket.opener == "(" and is_innermost and not element:
+    if bracket.opener == "(" and not element:
         missing.append("=0")
     return missing
 

@@ -68,8 +68,7 @@ class Lexer:
         self._lacked_colon = False  # the last complete line was a header without its colon
         while self._position < len(text):
             self._read()
-        bracket = self.stack[-1]
-        if bracket.opener == _FIELD and (":" in bracket.tokens or bracket.last in ("!", "=")):
+        if self.stack[-1].opener == _FIELD and self.stack[-1].last in ("!", "="):
             self.enclosing = "a string"
         if self._is_at_line_start:
             self._start_line("", len(text))
@@ -149,7 +148,7 @@ class Lexer:
     def _start_line(self, token: str, start: int) -> None:
         """Handle the first token on a line of the text."""
         self._is_at_line_start = False
-        indent = len(self.text[self._line_start : start].rpartition("\f")[2].expandtabs(8))
+        indent = len(self.text[self._line_start : start].expandtabs(8))
         if len(self.stack) > 1 and self._starts_statement(token, start, indent):
             closers = "".join(bracket.closer for bracket in reversed(self.stack))
             if self._has_colon_in_brackets():  # close the brackets before it; it is added after them
