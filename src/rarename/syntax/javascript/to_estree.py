@@ -80,7 +80,7 @@ class _Converter(JsxWalker):
 
     def add_leftovers(self) -> None:
         """Write the names that broken code has at odd places to the end of the program: none may be lost."""
-        written = set(self.offsets[::2])
+        written = {start for *_, start, _ in self.rows}
         for node, kind in enumerate(self.kinds):
             start, end = self.starts[node], self.ends[node]
             is_written = start in written or start + 1 in written  # a private name starts after its #

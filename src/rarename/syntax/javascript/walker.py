@@ -10,13 +10,24 @@ from rarename.syntax.javascript.cst import FIELDS, NODE_KINDS, ConcreteTree
 from rarename.syntax.javascript.literals import cooked_identifier
 from rarename.syntax.traversal import Traversal
 
-MISSING_NAME = "✖"
-"""The identifier in place of an expression that broken code lacks, as in JS150."""
-ABSENT = -1
-"""The index of a concrete node that is not there."""
+MISSING_NAME = "✖"  # the identifier in place of an expression that broken code lacks, as in JS150
+ABSENT = -1  # the index of a concrete node that is not there
 
 Method = Callable[[int, int], None]
 """Writes what a concrete node stands for, below an abstract node."""
+
+
+class _Methods(dict[str, Method]):
+    """The method of each kind of concrete node, found when the kind is first met: most files need few of them."""
+
+    def __init__(self, walker: "Walker") -> None:
+        self.walker = walker
+
+    def __missing__(self, kind: str) -> Method:
+        walker = self.walker
+        default = walker.plain if kind in walker.plain_types else walker.transparent
+        self[kind] = method = getattr(walker, "class_" if kind == "class" else kind, default)
+        return method
 
 
 class Walker:
@@ -32,19 +43,11 @@ class Walker:
     def __init__(self, tree: ConcreteTree) -> None:
         self.tree = tree
         self.kinds, self.starts, self.ends = tree.kinds, tree.starts, tree.ends
-        self.types: list[str] = []
-        self.values: list[str | None] = []
-        self.parents: list[int] = []
-        self.offsets: list[int] = []
-        """Start and end byte of each node, one after the other; -1 for a node without text."""
+        self.rows: list[tuple[str, str | None, int, int, int]] = []
+        """Type, value, parent, start and end byte of each node; -1 for the bytes of a node without text."""
         self.stack: list[tuple[Method, int, int]] = []
-        self.methods = {kind: self._method_of(kind) for kind in NODE_KINDS}
+        self.methods = _Methods(self)
         self._names: dict[bytes, str] = {}
-
-    def _method_of(self, kind: str) -> Method:
-        default = self.plain if kind in self.plain_types else self.transparent
-        method: Method = getattr(self, "class_" if kind == "class" else kind, default)
-        return method
 
     def run(self) -> None:
         """Visit all that is on the stack."""
@@ -55,7 +58,10 @@ class Walker:
 
     def traversal(self) -> Traversal:
         """The tree that was written."""
-        return Traversal(self.types, self.values, self.parents, _spans(self.tree.source, self.offsets))
+        rows = self.rows
+        types, values, parents = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        offsets = np.array([[row[3] for row in rows], [row[4] for row in rows]], dtype=np.int64)
+        return Traversal(types, values, parents, _spans(self.tree.source, offsets))
 
     def plain(self, node: int, parent: int) -> None:
         """A concrete node whose children are those of the abstract one, in the same order."""
@@ -76,16 +82,13 @@ class Walker:
 
     def _write_at(self, type_: str, start: int, end: int, parent: int, value: str | None = None) -> int:
         """Write an abstract node with the given extent in bytes."""
-        self.types.append(type_)
-        self.values.append(value)
-        self.parents.append(parent)
-        self.offsets.append(start)
-        self.offsets.append(end)
-        return len(self.types) - 1
+        self.rows.append((type_, value, parent, start, end))
+        return len(self.rows) - 1
 
     def _write(self, type_: str, node: int, parent: int, value: str | None = None) -> int:
         """Write an abstract node with the extent of a concrete one."""
-        return self._write_at(type_, self.starts[node], self.ends[node], parent, value)
+        self.rows.append((type_, value, parent, self.starts[node], self.ends[node]))
+        return len(self.rows) - 1
 
     def _visit(self, children: Sequence[int], parent: int) -> None:
         """Visit concrete nodes next, in this order, as children of an abstract node."""
@@ -142,13 +145,11 @@ class Walker:
         return self.tree.source[start:end].decode("utf-8", "replace")
 
 
-def _spans(source: bytes, offsets: list[int]) -> NDArray[np.int32]:
-    """Byte offsets as lines and columns; a row of zeros for a node without text."""
-    bytes_ = np.array(offsets, dtype=np.int64)
-    newlines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
-    line_starts = np.concatenate([[0], newlines + 1])
-    lines = np.searchsorted(line_starts, bytes_, side="right")
-    columns = bytes_ - line_starts[lines - 1]
-    spans = np.stack([lines, columns], axis=1).reshape(-1, 4).astype(np.int32)
-    spans[bytes_.reshape(-1, 2)[:, 0] < 0] = 0
+def _spans(source: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """First and last bytes (2, N) as lines and columns (N, 4); a row of zeros for a node without text."""
+    line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n")) + 1])
+    lines = np.searchsorted(line_starts, offsets, side="right")
+    columns = offsets - line_starts[lines - 1]
+    spans = np.stack([lines, columns], axis=1).reshape(4, -1).T.astype(np.int32, order="C")
+    spans[offsets[0] < 0] = 0
     return spans
