@@ -10,10 +10,8 @@ from rarename.syntax.cursor import num_attempts
 from rarename.syntax.javascript.cst import ERROR, concrete_tree
 from rarename.syntax.open_brackets import OpenBracket
 
-_MAX_ENDINGS = 4
-"""Ways to close one statement above the cursor that are tried."""
-_MAX_LEFT_OUT = 3
-"""Tokens at the end of such a statement that may be left out: the dot of `a.`, the operator of `a +`."""
+_MAX_ENDINGS = 4  # ways to close one statement above the cursor that are tried
+_MAX_LEFT_OUT = 3  # tokens at the end of such a statement that may be left out: the dot of `a.`, the operator of `a +`
 _DECLARES = frozenset({"var", "let", "const"})
 _WRAPPING_OPERATORS = frozenset({"!", "+", "-", "~", "void"})
 _MODIFIERS = frozenset({"get", "set", "async", "static", "*"})
@@ -29,8 +27,7 @@ class Kind(Enum):
     CLASS = auto()
     OBJECT = auto()
     SPECIFIERS = auto()
-    EXPRESSION = auto()
-    """The braces of JSX and of a template."""
+    EXPRESSION = auto()  # the braces of JSX and of a template
     TEMPLATE = auto()
     TAG = auto()
     CHILDREN = auto()
@@ -42,25 +39,22 @@ class JsBracket(OpenBracket):
     """An open bracket, and what it holds."""
 
     kind: Kind = Kind.GROUP
-    is_done: bool = False
-    """Whether the last token ended a statement, unless an `else` or the like follows."""
-    start: int = 0
-    """The offset of its content in the text."""
-    is_operand: bool = False
-    """Whether it is a parenthesis in place of an operand. It may hold the parameters of an arrow function."""
-    has_default: bool = False
-    """Whether an element before the current one was `name = …`: then braces hold a pattern, not a literal."""
+    is_done: bool = False  # whether the last token ended a statement, unless an `else` or the like follows
+    start: int = 0  # the offset of its content in the text
 
     @property
     def has_statements(self) -> bool:
         return self.kind in (Kind.BLOCK, Kind.SWITCH)
 
+    @property
+    def is_body(self) -> bool:
+        return self.has_statements or self.kind is Kind.CLASS
+
     def starts_with(self, token: str) -> bool:
         return self.tokens[:1] == [token]
 
 
-Stack = Sequence[JsBracket]
-"""The open brackets, from the outermost, the program, to the innermost."""
+Stack = Sequence[JsBracket]  # the open brackets, from the outermost, the program, to the innermost
 
 
 def statement_start(stack: Stack, depth: int, end: int) -> int:
@@ -119,29 +113,9 @@ def closings(stack: Stack, outermost: int, first: int, name: str) -> Iterator[st
     options: list[Sequence[str]] = []
     for depth in range(len(stack) - 1, outermost - 1, -1):
         inner = name if depth == len(stack) - 1 else stack[depth + 1].opener + stack[depth + 1].closer
-        closer = closer_of(stack, depth) if depth > outermost else ""
+        closer = stack[depth].closer if depth > outermost else ""
         options.append([part + closer for part in missing(stack, depth, inner, first if depth == outermost else 0)])
     return ("".join(reversed(chosen)) for chosen in product(*reversed(options)))
-
-
-def closer_of(stack: Stack, depth: int) -> str:
-    """What closes a bracket, with the rest of the arrow function if it can only hold parameters."""
-    bracket, parent = stack[depth], stack[depth - 1]
-    # `({a = 1} = b)` is a statement: its parentheses hold no parameters.
-    is_pattern = _holds_pattern(stack, depth) and bool(parent.tokens or not parent.has_statements)
-    is_arrow = bracket.is_operand and (bracket.starts_with("...") or is_pattern)
-    return bracket.closer + " => 0" if is_arrow else bracket.closer
-
-
-def _holds_pattern(stack: Stack, depth: int) -> bool:
-    """Whether the brackets that are open inside a bracket are a pattern: `{a = b` is no literal."""
-    object_kind = Kind.OBJECT  # the attribute of an enum is slow, and this loop is quadratic in deep code
-    for bracket in stack[depth + 1 :]:
-        if bracket.kind is object_kind and (bracket.has_default or bracket.tokens[1:2] == ["="]):
-            return True
-        if bracket.kind is not object_kind and bracket.opener != "[":
-            return False
-    return False
 
 
 def missing(stack: Stack, depth: int, inner: str, first: int = 0) -> Sequence[str]:
@@ -153,8 +127,6 @@ def missing(stack: Stack, depth: int, inner: str, first: int = 0) -> Sequence[st
     rest = _rest_of_expression(tokens)
     if bracket.opener == "(" and depth and "for" in stack[depth - 1].tokens[-2:]:
         return _rest_of_loop(tokens, rest)
-    if _holds_pattern(stack, depth):
-        return [rest + " = 0", rest] if bracket.has_statements else [rest, rest + " = 0"]
     if bracket.kind is Kind.OBJECT:
         return _rest_of_property(tokens, rest)
     if bracket.kind is Kind.CLASS:
@@ -162,7 +134,8 @@ def missing(stack: Stack, depth: int, inner: str, first: int = 0) -> Sequence[st
     if bracket.has_statements:
         is_called = _is_wrapped_function(tokens, stack[depth + 1 : depth + 2])
         return ["()"] if is_called else _rest_of_statement(tokens, rest)
-    return [rest]
+    # `({a = 1` and `(...a` can only be parameters of an arrow function.
+    return [rest, rest + ") => (0"] if bracket.opener == "(" else [rest]
 
 
 def _rest_of_expression(tokens: Sequence[str]) -> str:

@@ -13,13 +13,11 @@ _GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
 _IDS = range(_GRAMMAR.node_kind_count)
 _NAMES = [_GRAMMAR.node_kind_for_id(kind) or "" for kind in _IDS]
 _IS_NODE = [_GRAMMAR.node_kind_is_named(kind) for kind in _IDS]
-ERROR = "ERROR"
-"""The kind of what tree-sitter could not parse."""
+ERROR = "ERROR"  # the kind of what tree-sitter could not parse
 _ERROR_ID = 0xFFFF
 NODE_KINDS = frozenset(name for name, is_node in zip(_NAMES, _IS_NODE, strict=True) if is_node) | {ERROR}
 """The kinds of concrete nodes that are more than a token."""
-TOKEN_PREFIX = "token "
-"""Marks a token with the name of a node: `class`, `import`."""
+TOKEN_PREFIX = "token "  # marks a token with the name of a node: `class`, `import`
 _KINDS = [
     TOKEN_PREFIX + name if name in NODE_KINDS and not is_node else name
     for name, is_node in zip(_NAMES, _IS_NODE, strict=True)
@@ -32,7 +30,6 @@ _TOKENS = frozenset(["async", "default", "of", "in", "var", "let", "const", "usi
 _IS_KEPT = [kind in _TOKENS or (kind in NODE_KINDS and kind not in _DROPPED) for kind in _KINDS]
 """Whether the abstract tree needs a kind. Other tokens are kept only where tree-sitter had to insert them."""
 FIELDS = {_GRAMMAR.field_name_for_id(field) or "": field for field in range(1, _GRAMMAR.field_count + 1)}
-"""The number of each field of the grammar."""
 
 _RESERVED = (
     b"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
@@ -50,8 +47,7 @@ _LINE_END = re.compile(rb"(?:[^\S\r\n]|%b)*+(?:[\r\n]|//)" % _COMMENT, re.DOTALL
 _LET_AT_LINE_END = re.compile(rb"\blet\s*(?:[\r\n]|//|/\*)")
 _GAP_BEFORE_NAME = re.compile(rb"(?:\s|//[^\n]*\n|%b)++(?=[\w$\\\[{\x80-\xff])" % _COMMENT, re.DOTALL)
 
-_CHUNK = 512
-"""Bytes handed to tree-sitter at a time. The time limit is checked between two chunks."""
+_CHUNK = 512  # bytes handed to tree-sitter at a time; the time limit is checked between two chunks
 _MAX_SECONDS = 10.0
 _MAX_SECONDS_PER_BYTE = 4e-6
 
@@ -65,21 +61,15 @@ class ConcreteTree:
 
     source: bytes
     kinds: list[str]
-    starts: list[int]
-    """The byte at which each node starts."""
+    starts: list[int]  # the byte at which each node starts
     ends: list[int]
-    fields: list[int]
-    """The grammar's field that each node is in its parent; 0 for none."""
-    after: list[int]
-    """The index after the last node of each node's subtree."""
-    errors: list[int]
-    """The nodes that tree-sitter could not parse or had to insert."""
+    fields: list[int]  # the grammar's field that each node is in its parent; 0 for none
+    after: list[int]  # the index after the last node of each node's subtree
+    errors: list[int]  # the nodes that tree-sitter could not parse or had to insert
 
     def children(self, node: int) -> list[int]:
-        """The children of a node, in order."""
-        after = self.after
+        after, children = self.after, []
         end = after[node]
-        children = []
         node += 1
         while node < end:
             children.append(node)

@@ -11,20 +11,16 @@ from itertools import chain, islice
 
 from rarename.errors import ParseError
 from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
-from rarename.syntax.javascript.closing import Kind, closer_of, closings, missing, parses, statement_start
+from rarename.syntax.javascript.closing import Kind, closings, missing, parses, statement_start
 from rarename.syntax.javascript.cst import ERROR, ConcreteTree, concrete_tree
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 
-_MAX_ENDINGS = 16
-"""Ways to close one statement that are tried."""
-_MAX_TAILS = 24
-"""Parts of a broken statement that are tried, the longest first."""
-_MAX_TAIL_ENDINGS = 4
-"""Ways to close each of these parts that are tried."""
-_MAX_REPAIRS = 5
-"""How often broken statements above the cursor are searched for and left out."""
+_MAX_ENDINGS = 16  # ways to close one statement that are tried
+_MAX_TAILS = 24  # parts of a broken statement that are tried, the longest first
+_MAX_TAIL_ENDINGS = 4  # ways to close each of these parts that are tried
+_MAX_REPAIRS = 5  # how often broken statements above the cursor are searched for and left out
 
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
 """What ends a statement, including the end of a line that counts as a semicolon: no operator may follow that."""
@@ -51,15 +47,14 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
 def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, Traversal]:
     """The text up to the cursor, completed, and its tree."""
     stack = lexer.stack
-    innermost = max(d for d, bracket in enumerate(stack) if bracket.has_statements or bracket.kind is Kind.CLASS)
+    innermost = max(d for d, bracket in enumerate(stack) if bracket.is_body)
     start, tail, ending = _closed_statement(lexer, innermost, name)
     before = lexer.text[:start] + lexer.text[tail:]
     text = before + name + ending
-    endings = [""]
-    """What closes the brackets around the statement, up to each one."""
+    endings = [""]  # what closes the brackets around the statement, up to each one
     for depth in range(innermost - 1, -1, -1):
         inner = stack[depth + 1].opener + stack[depth + 1].closer
-        endings.append(endings[-1] + closer_of(stack, depth + 1) + missing(stack, depth, inner)[0])
+        endings.append(endings[-1] + stack[depth + 1].closer + missing(stack, depth, inner)[0])
     parts = (
         text[statement_start(stack, depth, start) :] + endings[innermost - depth]
         for depth, bracket in enumerate(stack[: innermost + 1])

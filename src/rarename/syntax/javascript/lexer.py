@@ -33,10 +33,8 @@ _JSX_TOKEN = re.compile(
 _CLOSING_TAG = re.compile(r"</\s*[\w$.:-]*\s*(?P<end>>)?")
 
 _BEFORE_OPERAND = frozenset(
-    {"await", "case", "default", "delete", "do", "else", "extends", "in", "instanceof", "new", "of", "return"}
-    | {"throw", "typeof", "void", "yield"}
-)
-"""The words before an expression."""
+    "await case default delete do else extends in instanceof new of return throw typeof void yield".split()  # noqa: SIM905
+)  # the words before an expression
 _LOOKS_BACK = frozenset({"in", "instanceof", "of", "as", "from", "else", "catch", "finally", "while", "extends"})
 """The words that may continue a statement on a new line."""
 _STATEMENT = re.compile(
@@ -51,50 +49,37 @@ _STATEMENT = re.compile(
 
 A method may be named `if`, and a member called, as in `Symbol.for(…)`; a function or class may be an operand.
 """
-_BEFORE_STATEMENT = frozenset({"()", "do", "else", "return", "yield"})
-"""The tokens after which no operand is missing: a statement may follow, or nothing."""
+_BEFORE_STATEMENT = frozenset({"()", "do", "else", "return", "yield"})  # after these no operand is missing
 _CONTROL = frozenset({"if", "while", "for", "with"})
 _BLOCK_STATEMENTS = frozenset(
-    {"async", "catch", "class", "do", "else", "export", "finally", "for", "function", "if", "switch", "try", "while"}
-    | {"with", "{}"}
-)
-"""The words that begin a statement that ends with a block."""
+    "async catch class do else export finally for function if switch try while with {}".split()  # noqa: SIM905
+)  # the words that begin a statement that ends with a block
 _KEYWORDS = _BEFORE_OPERAND | _BLOCK_STATEMENTS | {"break", "const", "continue", "debugger", "import", "let", "var"}
 _BEFORE_NAME = (_KEYWORDS | {"as", "get", "set", "static", "type", "using"}) - {"{}"}
-"""The words that a name may follow."""
-_MEMBER = "member"
-"""The token for a name after a dot, which may be a keyword."""
+_MEMBER = "member"  # the token for a name after a dot, which may be a keyword
 _DOTS = frozenset({".", "?."})
 _LINKS = _DOTS | {"()", "[]", STRING}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_ENCLOSING = {Kind.TEMPLATE: "a template", Kind.CHILDREN: "the text of an element"}
 
 
 class Lexer:
     """A text up to the cursor, and what is open there."""
 
-    starts_argument = False
-    """JavaScript has no keyword arguments."""
+    starts_argument = False  # JavaScript has no keyword arguments
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.stack = [JsBracket("", "", kind=Kind.BLOCK)]
-        """The open brackets; the outermost is the program."""
-        self.enclosing = ""
-        """What the cursor is in, if that is no code."""
+        self.stack = [JsBracket("", "", kind=Kind.BLOCK)]  # the open brackets; the outermost is the program
+        self.enclosing = ""  # what the cursor is in, if that is no code
         self._position = 0
-        self._code_end = 0
-        """The end of the last token."""
-        self._is_operand_next = True
-        """Whether an operand may come next, and not an operator: then `/` starts a regular expression."""
-        self._has_newline = False
-        """Whether a line has ended since the last token."""
+        self._code_end = 0  # the end of the last token
+        self._is_operand_next = True  # an operand may come next, and not an operator: `/` starts a regular expression
+        self._has_newline = False  # whether a line has ended since the last token
         read = {Kind.TEMPLATE: self._template_text, Kind.TAG: self._tag, Kind.CHILDREN: self._jsx_text}
         while self._position < len(self.text):
             read.get(self.stack[-1].kind, self._code)()
-        if self.stack[-1].kind is Kind.TEMPLATE:
-            self.enclosing = "a template"
-        elif self.stack[-1].kind is Kind.CHILDREN:
-            self.enclosing = "the text of an element"
+        self.enclosing = _ENCLOSING.get(self.stack[-1].kind, self.enclosing)
 
     @property
     def is_bare_name(self) -> bool:
@@ -156,13 +141,12 @@ class Lexer:
 
     def _regexp(self) -> bool:
         match = _REGEXP.match(self.text, self._position)
-        if match is None:
-            return False
-        start, self._position = match.span()
-        if match["end"] is None and self._is_unfinished():
-            self.enclosing = "a regular expression"
-        self._literal(STRING, start)
-        return True
+        if match is not None:
+            start, self._position = match.span()
+            if match["end"] is None and self._is_unfinished():
+                self.enclosing = "a regular expression"
+            self._literal(STRING, start)
+        return match is not None
 
     def _literal(self, token: str, start: int) -> None:
         self._add(token, start)
@@ -182,8 +166,7 @@ class Lexer:
             start = self._end_statement(start)
         bracket = self.stack[-1]
         is_member = bracket.last in _DOTS
-        has_semicolons = bracket.has_statements or bracket.kind is Kind.CLASS
-        if has_semicolons and self._has_newline and not self._is_operand_next and token not in _LOOKS_BACK:
+        if bracket.is_body and self._has_newline and not self._is_operand_next and token not in _LOOKS_BACK:
             bracket.clear()  # the end of the line counts as a semicolon
         self._add(_MEMBER if is_member else token, start)
         self._is_operand_next = token in _BEFORE_OPERAND and not is_member
@@ -193,31 +176,28 @@ class Lexer:
             start = self._close_header(start)
         bracket = self.stack[-1]
         if token in _CLOSERS:
-            is_operand = token == "(" and (self._is_operand_next or bracket.last == "async")
             kind = self._brace_kind() if token == "{" else Kind.GROUP
             if bracket.is_done:
                 bracket.clear()
             bracket.is_done = False
-            self._push(JsBracket(token, _CLOSERS[token], kind=kind, is_operand=is_operand), start)
+            self._push(JsBracket(token, _CLOSERS[token], kind=kind), start)
         elif token in (")", "]", "}"):
             self._close(token)
-        elif (token == ";" and bracket.opener != "(") or (token == ":" and self._ends_label()):
-            bracket.clear()
-            self._is_operand_next = True
-        elif token == "," and bracket.opener and not bracket.has_statements:
-            bracket.has_default = bracket.has_default or bracket.tokens[1:2] == ["="]
+        elif self._separates(token):
             bracket.clear()
             self._is_operand_next = True
         else:
             self._add(token, start)
             self._is_operand_next = self._is_operand_next or token not in ("++", "--")
 
-    def _ends_label(self) -> bool:
-        """Whether a colon ends a `case`, a `default` or a label, and a statement follows."""
+    def _separates(self, token: str) -> bool:
+        """Whether a token ends a statement, an element of a list, a `case`, a `default` or a label."""
         bracket = self.stack[-1]
-        if not bracket.has_statements or bracket.tokens.count("?") > bracket.tokens.count(":"):
-            return False
-        return len(bracket.tokens) == 1 or bracket.starts_with("case")
+        if token in (";", ","):
+            return bracket.opener != "(" if token == ";" else bool(bracket.opener) and not bracket.has_statements
+        is_in_conditional = bracket.tokens.count("?") > bracket.tokens.count(":")
+        is_label = len(bracket.tokens) == 1 or bracket.starts_with("case")
+        return token == ":" and bracket.has_statements and not is_in_conditional and is_label
 
     def _brace_kind(self) -> Kind:
         bracket = self.stack[-1]
@@ -258,12 +238,9 @@ class Lexer:
         return bracket.last == "from" or missing(self.stack, len(self.stack) - 1, "")[0] != ""
 
     def _end_statement(self, start: int) -> int:
-        """Complete the statement before another one, or blank it out; return the new start of the other one.
-
-        The block of `function f(a` stays open if the next line is indented deeper.
-        """
+        """Complete the statement before another one, or blank it out; return the new start of the other one."""
         depth = len(self.stack) - 1
-        while self.stack[depth].opener in _CLOSERS and not self._is_body(self.stack[depth]):
+        while self.stack[depth].opener in _CLOSERS and not self.stack[depth].is_body:
             depth -= 1
         bracket, end = self.stack[depth], self._code_end
         if not bracket.has_statements:
@@ -275,15 +252,8 @@ class Lexer:
             return start  # nothing is open: the parser may find its end
         if statement is None:
             statement = re.sub(r"[^\n]", " ", self.text[first:end])
-        if inner := self.stack[depth + 1 : depth + 2]:
-            bracket.add(inner[0].opener + inner[0].closer, inner[0].start - len(inner[0].opener))
-            del self.stack[depth + 1 :]
-        has_made_up_block = statement.endswith(" {}") and not self.text.endswith("{}", first, end)
-        if has_made_up_block and self._brace_kind() is Kind.BLOCK and self._indent(start) > self._indent(first):
-            statement = statement[:-1]
-            self.stack.append(JsBracket("{", "}", kind=Kind.BLOCK, start=first + len(statement)))
-        else:
-            bracket.clear()
+        del self.stack[depth + 1 :]
+        bracket.clear()
         self._replace(first, end, statement)
         self._is_operand_next = True
         return start + len(statement) - (end - first)
@@ -312,10 +282,6 @@ class Lexer:
         is_function = "function" in parent.tokens and "()" not in _since_last(parent.tokens, "function")
         return is_function or _is_control(parent.tokens) or parent.last in ("catch", "switch")
 
-    def _indent(self, position: int) -> int:
-        line = self.text[self.text.rfind("\n", 0, position) + 1 : position]
-        return len(line) - len(line.lstrip())
-
     def _replace(self, start: int, end: int, code: str) -> None:
         """Replace code that has been read already."""
         self.text = f"{self.text[:start]}{code}{self.text[end:]}"
@@ -339,19 +305,15 @@ class Lexer:
         parent = self.stack[-1]
         is_control = bracket.opener == "(" and _is_control(parent.tokens)
         parent.add(bracket.opener + token, bracket.start - 1)
-        if not self._is_body(bracket):
+        if not bracket.is_body:
             self._is_operand_next = is_control
         elif parent.has_statements:
             is_modifier = parent.tokens[0] in ("async", "export") and not {"function", "class"} & set(parent.tokens)
             parent.is_done = self._is_operand_next = parent.tokens[0] in _BLOCK_STATEMENTS and not is_modifier
         else:
             self._is_operand_next = parent.kind is Kind.CLASS
-            if parent.kind is Kind.CLASS:
+            if self._is_operand_next:
                 parent.clear()
-
-    @staticmethod
-    def _is_body(bracket: JsBracket) -> bool:
-        return bracket.has_statements or bracket.kind is Kind.CLASS
 
     # -- templates and JSX --------------------------------------------------------------------------------------------
 
@@ -367,7 +329,6 @@ class Lexer:
                 self._literal(STRING, self.stack.pop().start - 1)
 
     def _tag(self) -> None:
-        """Inside of `<a b="c" …`."""
         match = _JSX_TOKEN.match(self.text, self._position)
         assert match is not None
         bracket, token, start = self.stack[-1], match[0], match.start()
@@ -386,17 +347,17 @@ class Lexer:
             bracket.add(token, start)
 
     def _jsx_text(self) -> None:
-        """Between tags."""
         match = _JSX_TEXT_END.search(self.text, self._position)
         if match is None:
             self._position = len(self.text)
         elif match[0] == "{":
             self._push(JsBracket("{", "}", kind=Kind.EXPRESSION), match.start())
         elif closing := _CLOSING_TAG.match(self.text, match.start()):
-            self._position = closing.end() if closing["end"] else len(self.text)
             if closing["end"]:
+                self._position = closing.end()
                 self._end_element(match.start())
             else:
+                self._position = len(self.text)
                 self.stack[-1].kind, self.stack[-1].closer = Kind.CLOSING_TAG, ">"
         else:
             self._push(JsBracket("<", " />", kind=Kind.TAG), match.start())

@@ -127,7 +127,7 @@ def _variables(source: CompletedSource, roles: Sequence[Role], node: int) -> Vis
     values = source.traversal.values
     runs_later = reader.function or reader.is_export
     names = set(source.later.definitions | (source.later.variables if runs_later else frozenset()))
-    declared, undeclared = reader.names_of_functions() | {"arguments"}, set()
+    declared, undeclared = reader.names_of_functions(range(len(values))) | {"arguments"}, set()
     for other, role in enumerate(roles):
         name = values[other] or ""
         if other == node or (role != Role.READ and role not in _BINDING_ROLES):
@@ -153,8 +153,7 @@ class _Reader:
         self.lines = Lines(source.text.encode(), source.language)
         is_hoisted = [type_ == "FunctionDeclaration" or self._is_var(other) for other, type_ in enumerate(tree.types)]
         self.scopes = scopes_of(tree, source.language, is_hoisted)
-        self.functions = [0] * len(tree)
-        """The innermost function around each node; 0, the program, if there is none."""
+        self.functions = [0] * len(tree)  # the innermost function around each node; 0, the program, if there is none
         for other, parent in enumerate(tree.parents[1:], 1):
             self.functions[other] = parent if tree.types[parent] in FUNCTION_TYPES else self.functions[parent]
         self.function = self.functions[node]
@@ -163,10 +162,10 @@ class _Reader:
         while ancestor > 0:
             ancestor = self.parents[ancestor]
             self.ancestors.add(ancestor)
+        # `export {‸}` can also name what is declared further down.
         self.is_export = self.types[self.parents[node]] == "ExportSpecifier"
-        """Whether it is in `export {‸}`, which can also name what is declared further down."""
+        # Among the parameters of its function: the body comes later.
         self.is_in_parameters = self.function > 0 and self.function in self.parents[node + 1 :]
-        """Whether it is among the parameters of its function: the body comes later."""
 
     def _is_var(self, node: int) -> bool:
         if self.types[node] != "VariableDeclaration":
@@ -175,17 +174,12 @@ class _Reader:
 
     def own_names(self) -> set[str]:
         """The names by which the functions around can call themselves, and `arguments`."""
-        names = self._names_of(node for node in self.ancestors if node >= 0)
-        has_arguments = any(
-            self.types[node] in ("FunctionExpression", "FunctionDeclaration") for node in self.ancestors
-        )
-        return names | {"arguments"} if has_arguments else names
+        types = {self.types[node] for node in self.ancestors if node >= 0}
+        names = self.names_of_functions(node for node in self.ancestors if node >= 0)
+        return names | {"arguments"} if types & {"FunctionExpression", "FunctionDeclaration"} else names
 
-    def names_of_functions(self) -> set[str]:
+    def names_of_functions(self, nodes: Iterable[int]) -> set[str]:
         """The names by which function expressions can call themselves. The tree does not keep these names."""
-        return self._names_of(range(len(self.types)))
-
-    def _names_of(self, nodes: Iterable[int]) -> set[str]:
         functions = (node for node in nodes if self.types[node] == "FunctionExpression")
         starts = (self.lines.slice(self.traversal.span(function)).start for function in functions)
         matches = (_OWN_NAME.match(self.lines.data, start) for start in starts)
