@@ -3,47 +3,38 @@
 from rarename.syntax.javascript.walker import MISSING_NAME
 from rarename.syntax.traversal import Role, Traversal
 
-_FIXED_ROLES = {
-    "BinaryExpression": Role.OPERATOR,
-    "ImportAttribute": Role.ATTRIBUTE,
-    "JSXText": Role.STRING,
-    "LiteralBigInt": Role.NUMBER,
-    "LiteralBoolean": Role.CONSTANT,
-    "LiteralNull": Role.CONSTANT,
-    "LiteralNumber": Role.NUMBER,
-    "LiteralRegExp": Role.REGEXP,
-    "LiteralString": Role.STRING,
-    "LogicalExpression": Role.OPERATOR,
-    "MetaProperty": Role.CONSTANT,
-    "PrivateIdentifier": Role.ATTRIBUTE,
-    "TemplateElement": Role.STRING,
-    "UnaryExpression": Role.OPERATOR,
-    "UpdateExpression": Role.OPERATOR,
-    "VariableDeclarator": Role.WRITE,
-}
-"""The types whose values mean the same everywhere."""
-_FIRST_CHILD_ROLES = {
-    "AssignmentExpression": Role.WRITE,
-    "CatchClause": Role.WRITE,
-    "ClassDeclaration": Role.CLASS,
-    "ClassExpression": Role.CLASS,
-    "ForInStatement": Role.WRITE,
-    "ForOfStatement": Role.WRITE,
-    "FunctionDeclaration": Role.FUNCTION,
-    "UpdateExpression": Role.WRITE,
-}
-_CHILD_ROLES = {
-    "ArrayPattern": None,
-    "ExportAllDeclaration": Role.MODULE,
-    "FunctionDeclaration": Role.PARAMETER,
-    "FunctionExpression": Role.PARAMETER,
-    "ImportDefaultSpecifier": Role.WRITE,
-    "ImportNamespaceSpecifier": Role.WRITE,
-    "ObjectPattern": None,
-    "RestElement": None,
-}
-"""The roles that parents give to identifiers, the first child's before that of every child. In a pattern (None) names
-are bound as the whole pattern is."""
+
+def _by_type(types_of: dict[Role, str]) -> dict[str, Role]:
+    return {type_: role for role, types in types_of.items() for type_ in types.split()}
+
+
+_FIXED_ROLES = _by_type(
+    {
+        Role.ATTRIBUTE: "ImportAttribute PrivateIdentifier",
+        Role.CONSTANT: "LiteralBoolean LiteralNull MetaProperty",
+        Role.NUMBER: "LiteralBigInt LiteralNumber",
+        Role.OPERATOR: "BinaryExpression LogicalExpression UnaryExpression UpdateExpression",
+        Role.REGEXP: "LiteralRegExp",
+        Role.STRING: "JSXText LiteralString TemplateElement",
+        Role.WRITE: "VariableDeclarator",
+    }
+)  # whose values mean the same everywhere
+_FIRST_CHILD_ROLES = _by_type(
+    {
+        Role.CLASS: "ClassDeclaration ClassExpression",
+        Role.FUNCTION: "FunctionDeclaration",
+        Role.WRITE: "AssignmentExpression CatchClause ForInStatement ForOfStatement UpdateExpression",
+    }
+)
+_CHILD_ROLES = _by_type(
+    {
+        Role.MODULE: "ExportAllDeclaration",
+        Role.PARAMETER: "FunctionDeclaration FunctionExpression",
+        Role.WRITE: "ImportDefaultSpecifier ImportNamespaceSpecifier",
+    }
+)
+"""The roles that parents give to identifiers, the first child's before that of every child."""
+_PATTERNS = frozenset({"ArrayPattern", "ObjectPattern", "RestElement"})  # names are bound as the whole pattern is
 _KEYED_TYPES = frozenset({"MethodDefinition", "Property", "PropertyDefinition"})
 
 
@@ -71,7 +62,9 @@ def roles(traversal: Traversal) -> list[Role]:
         if is_first and type_ in _FIRST_CHILD_ROLES:
             return _FIRST_CHILD_ROLES[type_]
         if type_ in _CHILD_ROLES:
-            return _CHILD_ROLES[type_] or would_be[parent]
+            return _CHILD_ROLES[type_]
+        if type_ in _PATTERNS:
+            return would_be[parent]
         if type_ == "AssignmentPattern":
             return would_be[parent] if is_first else Role.READ
         if type_ == "Property":
