@@ -1,14 +1,10 @@
 """The nodes before the name at a cursor, as a model reads them, and the names that fit there.
 
 The word at the cursor is replaced by a dummy name and the text is completed until the parser accepts it. The nodes
-before the dummy name are the context. If the text continues after the cursor, the shape of the tree is known, so the
-nodes are those of the finished text. If the text ends at the cursor, what is still open there may become anything:
-
-* The parents of the first operand are unknown: of `a` in `a + b`, `a.b`, `a()`, `a[b]`, `a, b`, `a if b else c`,
-  `a < b < c`. So is whether a target is assigned to. A name that is a statement by itself is taken for a call.
-* Nodes that the tree puts before the cursor although their text comes later are unknown: the later keys of a dict, the
-  later parameters before their defaults, a function before its decorators, its body before its return annotation.
-* `try` may get a `finally`, `x: a` a value, `{a` may be a set, a function may be called on the spot.
+before the dummy name are the context. If the text continues after the cursor, they are those of the finished text. If
+it ends there, what is still open may become anything: the parents of a first operand are unknown (`a` of `a + b`,
+`a.b`, `a()`), so are nodes that the tree puts before the cursor although their text comes later (a function before its
+decorators), and `try` may get a `finally`. A name that is a statement by itself is taken for a call.
 
 Of 1,731 names in Python's standard library, 40 % have exactly the nodes of the finished text; of 2,640 names in npm
 packages 46 % do. The others only lack or add such parents: every node that ends before the cursor is there.

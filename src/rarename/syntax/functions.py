@@ -6,9 +6,7 @@ from typing import NamedTuple
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 
-ANONYMOUS = "<anonymous>"
-"""The name of a function that has none."""
-
+ANONYMOUS = "<anonymous>"  # the name of a function that has none
 _DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
 _BOUND = frozenset({Role.WRITE, Role.ATTRIBUTE})
 
@@ -30,12 +28,8 @@ class Window(NamedTuple):
 
 def functions(traversal: Traversal, language: Language) -> list[Slice]:
     """Every function, methods and nested ones included, in pre-order."""
-    lengths = traversal.lengths()
-    return [
-        Slice(node, lengths[node])
-        for node, node_type in enumerate(traversal.types)
-        if node_type in language.function_types
-    ]
+    rows = enumerate(zip(traversal.types, traversal.lengths(), strict=True))
+    return [Slice(node, length) for node, (type_, length) in rows if type_ in language.function_types]
 
 
 def outermost(slices: Sequence[Slice]) -> list[Slice]:

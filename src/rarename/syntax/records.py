@@ -46,12 +46,10 @@ def read_record(line: str | bytes) -> Traversal:
     children is a sequence: every node is a root.
     """
     nodes = _without_end(_load(line))
-    types: list[str] = []
-    values: list[str | None] = []
+    types = [_type_of(index, node) for index, node in enumerate(nodes)]
+    values = [_value_of(index, node) for index, node in enumerate(nodes)]
     parents = [-1] * len(nodes)
     for index, node in enumerate(nodes):
-        types.append(_type_of(index, node))
-        values.append(_value_of(index, node))
         _set_parents(index, node, parents)
     _check_preorder(parents)
     return Traversal(types, values, parents)
@@ -90,12 +88,11 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _without_end(nodes: list[Any]) -> list[Any]:
     """Drop what is not a node from the end: JS150 puts a 0 there."""
-    end = len(nodes)
-    while end and not isinstance(nodes[end - 1], dict):
-        end -= 1
-    if not end:
+    while nodes and not isinstance(nodes[-1], dict):
+        nodes.pop()
+    if not nodes:
         raise RecordError("the record has no nodes")
-    return nodes[:end]
+    return nodes
 
 
 def _type_of(index: int, node: Any) -> str:
@@ -121,7 +118,6 @@ def _value_of(index: int, node: dict[str, Any]) -> str | None:
 
 
 def _set_parents(index: int, node: dict[str, Any], parents: list[int]) -> None:
-    """Set a node as the parent of its children."""
     children = node.get("children", [])
     if not isinstance(children, list):
         raise RecordError(f"the children of node {index} are {_name_of(children)}, not an array of node numbers")
@@ -141,7 +137,6 @@ def _set_parents(index: int, node: dict[str, Any], parents: list[int]) -> None:
 
 
 def _check_preorder(parents: list[int]) -> None:
-    """Check that the nodes are in pre-order: subtrees must be contiguous."""
     if max(parents) < 0:
         return
     if -1 in parents[1:]:
@@ -156,11 +151,8 @@ def _check_preorder(parents: list[int]) -> None:
 
 
 def _name_of(value: object) -> str:
-    """A JSON value, for a message."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, (int, NumberValue)):
         return f"the number {_short(value)}"
     if isinstance(value, str):

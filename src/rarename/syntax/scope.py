@@ -23,11 +23,10 @@ Nodes = NDArray[np.int32]
 
 def scopes_of(traversal: Traversal, language: Language, is_hoisted: Sequence[bool] | None = None) -> list[int]:
     """For each node of one tree the node that opens its scope; the root for all that is in no other scope."""
-    ids = {name: index for index, name in enumerate(dict.fromkeys(traversal.types))}
-    types = np.array([ids[name] for name in traversal.types], dtype=np.int32)
-    parents = np.array(traversal.parents, dtype=np.int32)
+    rules = ScopeRules.of(traversal.types, language)  # each node has a type id of its own
     hoisted = None if is_hoisted is None else np.array(is_hoisted, dtype=bool)
-    scopes: list[int] = ScopeRules.of(list(ids), language).scopes(types, parents, hoisted).clip(min=0).tolist()
+    parents = np.array(traversal.parents, dtype=np.int32)
+    scopes: list[int] = rules.scopes(np.arange(len(traversal)), parents, hoisted).clip(min=0).tolist()
     return scopes
 
 
@@ -119,5 +118,4 @@ def _iterables(iterates: Flags, opens: Flags, parents: Nodes) -> NDArray[np.int6
     children = np.nonzero(np.isin(parents, loops))[0]
     children = children[children != parents[children] + 1]
     _, second = np.unique(parents[children], return_index=True)
-    found: NDArray[np.int64] = children[second]
-    return found
+    return np.asarray(children[second], dtype=np.int64)
