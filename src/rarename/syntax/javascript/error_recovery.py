@@ -30,10 +30,8 @@ def recovered(tree: ConcreteTree) -> tuple[ConcreteTree, frozenset[int]]:
         tree = concrete_tree(source)
     source, made_up = _without_assigned_literals(tree)
     changed = concrete_tree(source) if made_up else tree
-    if len(changed.errors) < len(tree.errors):
-        tree = changed
-    else:
-        made_up = frozenset()
+    is_better = len(changed.errors) < len(tree.errors)
+    tree, made_up = (changed, made_up) if is_better else (tree, frozenset())
     inserted = _with_operands_inserted(tree)
     return (inserted if len(inserted.errors) < len(tree.errors) else tree), made_up
 
@@ -83,11 +81,8 @@ def _with_operands_inserted(tree: ConcreteTree) -> ConcreteTree:
     The made-up names are taken out again afterwards: they become nodes of length 0.
     """
     is_in_error = _is_in_error(tree) + b"\0"  # the end of the text
-    operators = [
-        match.end()
-        for match in _LACKS_OPERAND.finditer(tree.source)
-        if is_in_error[match.start()] or is_in_error[match.start(1)]
-    ]
+    found = _LACKS_OPERAND.finditer(tree.source)
+    operators = [match.end() for match in found if is_in_error[match.start()] or is_in_error[match.start(1)]]
     if not operators:
         return tree
     longer = concrete_tree(b"$".join(tree.source[a:b] for a, b in pairwise([0, *operators, len(tree.source)])))

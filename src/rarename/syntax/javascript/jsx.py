@@ -39,8 +39,8 @@ class JsxWalker(Walker):
         written = self._write("JSXAttribute", node, parent)
         children = self._children(node)
         for child in children[1:]:
-            is_string = self.kinds[child] == "string"
-            self.stack.append((self.attribute_string if is_string else self.methods[self.kinds[child]], child, written))
+            method = self.attribute_string if self.kinds[child] == "string" else self.methods[self.kinds[child]]
+            self.stack.append((method, child, written))
         if children:
             self._visit_as(self.tag_name, children[:1], written)
         else:

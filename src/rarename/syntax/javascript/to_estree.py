@@ -73,10 +73,8 @@ class _Converter(JsxWalker):
         super().__init__(tree)
         self.made_up_names = made_up_names
         self.has_chains = b"?." in tree.source or b"await" in tree.source
-        self.await_is_keyword: list[bool] | None = None
-        """For every concrete node whether `await` is a keyword there; computed when the first `await` is met."""
-        self.awaited: set[int] = set()
-        """The calls `await (x)` and indices `await [x]` that are no such thing."""
+        self.await_is_keyword: list[bool] = []  # at every concrete node; computed when the first `await` is met
+        self.awaited: set[int] = set()  # the calls `await (x)` and indices `await [x]` that are no such thing
 
     def add_leftovers(self) -> None:
         """Write the names that broken code has at odd places to the end of the program: none may be lost."""
@@ -156,9 +154,8 @@ class _Converter(JsxWalker):
 
     def _operator(self, node: int) -> str | None:
         """The operator of an expression: its only token."""
-        return next(
-            (self.kinds[child] for child in self.tree.children(node) if self.kinds[child] not in NODE_KINDS), None
-        )
+        kinds = (self.kinds[child] for child in self.tree.children(node))
+        return next((kind for kind in kinds if kind not in NODE_KINDS), None)
 
     def unary_expression(self, node: int, parent: int) -> None:
         self._visit(self._children(node), self._write("UnaryExpression", node, parent, self._operator(node)))
@@ -175,16 +172,13 @@ class _Converter(JsxWalker):
 
     # -- assignments and patterns -------------------------------------------------------------------------------------
 
-    def assignment_expression(self, node: int, parent: int) -> None:
+    def assignment_expression(self, node: int, parent: int, type_: str = "AssignmentExpression") -> None:
         """`a = b` and `a += b` alike: JS150 keeps no operator here."""
-        self._assignment("AssignmentExpression", node, parent)
-
-    augmented_assignment_expression = assignment_expression
-
-    def _assignment(self, type_: str, node: int, parent: int) -> None:
         written = self._write(type_, node, parent)
         self._visit([self._child(node, "right")], written)
         self.stack.append((self.target, self._child(node, "left"), written))
+
+    augmented_assignment_expression = assignment_expression
 
     def target(self, node: int, parent: int) -> None:
         """What is assigned to. An array or object here is a pattern, even if it was parsed as a literal."""
@@ -193,7 +187,7 @@ class _Converter(JsxWalker):
         if kind in _PATTERNS:
             self._visit_as(self.target, self._children(node), self._write(_PATTERNS[kind], node, parent))
         elif kind == "assignment_expression":
-            self._assignment("AssignmentPattern", node, parent)
+            self.assignment_expression(node, parent, "AssignmentPattern")
         elif kind in _PAIRS:
             self._keyed("Property", self._child(node, "key"), parent, [(self.target, self._child(node, "value"))])
         elif kind in _LITERALS:
@@ -228,10 +222,8 @@ class _Converter(JsxWalker):
             self.stack.append((self.link, self._child(node, "object"), written))
         elif kind == "call_expression":
             self._call(node, parent)
-        elif kind:
-            self.methods[kind](node, parent)
         else:
-            self.missing(node, parent)
+            self._default_method(node)(node, parent)
 
     def _call(self, node: int, parent: int) -> None:
         callee, arguments = self._child(node, "function"), self._child(node, "arguments")
@@ -242,9 +234,8 @@ class _Converter(JsxWalker):
         else:
             written = self._write("ImportExpression" if is_import else "CallExpression", node, parent)
             self._visit(self._arguments(node), written)
-            if is_import:
-                return
-        self.stack.append((self.link, callee, written))
+        if not is_import:
+            self.stack.append((self.link, callee, written))
 
     def _arguments(self, node: int) -> list[int]:
         return [value for arguments in self._present(node, "arguments") for value in self._children(arguments)]
@@ -269,8 +260,8 @@ class _Converter(JsxWalker):
         """Whether an identifier is the keyword: its function is asynchronous, or there is none."""
         if self.kinds[name] not in _IDENTIFIERS or self._text(name) != "await":
             return False
-        if self.await_is_keyword is None:
-            self.await_is_keyword = [True]
+        if not self.await_is_keyword:
+            self.await_is_keyword.append(True)
             for node, parent in enumerate(self.tree.parents()[1:], 1):
                 is_function = self.kinds[node] in _FUNCTIONS
                 is_keyword = bool(self._of_kind(node, "async")) if is_function else self.await_is_keyword[parent]
@@ -290,17 +281,13 @@ class _Converter(JsxWalker):
         self._visit(values, parent if len(values) == 1 else self._write("SequenceExpression", arguments, parent))
 
     def new_expression(self, node: int, parent: int) -> None:
-        self._visit(
-            [self._child(node, "constructor"), *self._arguments(node)], self._write("NewExpression", node, parent)
-        )
+        parts = [self._child(node, "constructor"), *self._arguments(node)]
+        self._visit(parts, self._write("NewExpression", node, parent))
 
     def property_name(self, node: int, parent: int) -> None:
         """The name after a dot."""
-        kind = self._kind(node)
-        if not kind:
-            self.missing(node, parent)
-        elif kind == "private_property_identifier":
-            self.private_property_identifier(node, parent)
+        if self._kind(node) in ("", "private_property_identifier"):
+            self._default_method(node)(node, parent)
         else:
             self._write("Property", node, parent, self._text(node) or MISSING_NAME)
 
@@ -365,10 +352,7 @@ class _Converter(JsxWalker):
         self._visit([right], pattern)
         self.stack.append((self.identifier, left, pattern))
 
-    def method_definition(self, node: int, parent: int) -> None:
-        self._method("Property", node, parent)
-
-    def _method(self, type_: str, node: int, parent: int) -> None:
+    def method_definition(self, node: int, parent: int, type_: str = "Property") -> None:
         self._keyed(type_, self._child(node, "name"), parent, [(self.method_function, node), *self._decorators(node)])
 
     def method_function(self, node: int, parent: int) -> None:
@@ -417,13 +401,10 @@ class _Converter(JsxWalker):
         self.stack.append((method, body, written))
         self._visit(self._parameters(node), written)
 
-    def class_declaration(self, node: int, parent: int) -> None:
-        self._class("ClassDeclaration", node, parent)
-
     def class_(self, node: int, parent: int) -> None:
-        self._class("ClassExpression", node, parent)
+        self.class_declaration(node, parent, "ClassExpression")
 
-    def _class(self, type_: str, node: int, parent: int) -> None:
+    def class_declaration(self, node: int, parent: int, type_: str = "ClassDeclaration") -> None:
         """The name or an EmptyStatement, the superclass if any, the body, the decorators."""
         written = self._write(type_, node, parent)
         heritage, decorators = self._of_kind(node, "class_heritage")[:1], self._of_kind(node, "decorator")
@@ -435,7 +416,7 @@ class _Converter(JsxWalker):
 
     def class_member(self, node: int, parent: int) -> None:
         if self.kinds[node] == "method_definition":
-            self._method("MethodDefinition", node, parent)
+            self.method_definition(node, parent, "MethodDefinition")
         else:
             self.methods[self.kinds[node]](node, parent)
 
@@ -482,12 +463,10 @@ class _Converter(JsxWalker):
         if not 0 <= node < len(self.kinds) or self.kinds[node] not in ("object", "object_pattern"):
             return False
         children = self._children(node)
-        return (
-            bool(children)
-            and self.kinds[children[0]] in _PAIRS
-            and self.kinds[children[0] + 1] == "property_identifier"
-            and all(self.kinds[other] in _SHORTHANDS for other in children[1:])
-        )
+        if not children or self.kinds[children[0]] not in _PAIRS:
+            return False
+        is_label = self.kinds[children[0] + 1] == "property_identifier"
+        return is_label and all(self.kinds[other] in _SHORTHANDS for other in children[1:])
 
     def labelled_block(self, node: int, parent: int) -> None:
         block = self._write("BlockStatement", node, parent)
@@ -505,30 +484,28 @@ class _Converter(JsxWalker):
         """A name is the declarator's value; a pattern is its first child."""
         if name < 0:
             written = self._write_at("VariableDeclarator", -1, -1, parent, MISSING_NAME)
-        elif self.kinds[name] in _IDENTIFIERS:
-            written = self._write("VariableDeclarator", name, parent, self._text(name) or MISSING_NAME)
-        else:
-            written = self._write("VariableDeclarator", name, parent)
+            self._visit(value, written)
+            return
+        is_name = self.kinds[name] in _IDENTIFIERS
+        written = self._write("VariableDeclarator", name, parent, self._text(name) or MISSING_NAME if is_name else None)
         self._visit(value, written)
-        if name >= 0 and self.kinds[name] not in _IDENTIFIERS:
+        if not is_name:
             self.stack.append((self.target, name, written))
 
     def for_statement(self, node: int, parent: int) -> None:
         """Always four children, with an EmptyStatement for each missing one."""
         written = self._write("ForStatement", node, parent)
         self._visit([self._child(node, "body")], written)
-        for field in ("increment", "condition", "initializer"):
-            part = self._child(node, field)
+        for part in (self._child(node, field) for field in ("increment", "condition", "initializer")):
             is_left_out = self._kind(part) in ("", "empty_statement")
             self.stack.append((self.left_out if is_left_out else self.methods[self.kinds[part]], part, written))
 
     def for_in_statement(self, node: int, parent: int) -> None:
         written = self._write("ForOfStatement" if self._of_kind(node, "of") else "ForInStatement", node, parent)
         self._visit([self._child(node, "right"), self._child(node, "body")], written)
-        if self._present(node, "kind"):
-            self.stack.append((self.loop_declaration, node, written))
-        else:
-            self.stack.append((self.target, self._child(node, "left"), written))
+        is_declared = bool(self._present(node, "kind"))
+        left = (self.loop_declaration, node) if is_declared else (self.target, self._child(node, "left"))
+        self.stack.append((*left, written))
 
     def loop_declaration(self, node: int, parent: int) -> None:
         """The `var x` of `for (var x in y)`."""

@@ -71,7 +71,7 @@ class Walker:
         """A concrete node that leaves nothing but its children: parentheses, `else`, …"""
         self._visit(self._children(node), parent)
 
-    def skipped(self, node: int, parent: int) -> None:
+    def skipped(self, _node: int, _parent: int) -> None:
         """A concrete node that the abstract tree does not keep."""
 
     def missing(self, _node: int, parent: int) -> None:
@@ -127,7 +127,6 @@ class Walker:
         return [child for child in self.tree.children(node) if self.kinds[child] in kinds]
 
     def _kind(self, node: int) -> str:
-        """The kind of a node; empty for one that is absent."""
         return self.kinds[node] if node >= 0 else ""
 
     def _name(self, start: int, end: int) -> str:
