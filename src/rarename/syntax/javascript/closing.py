@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from itertools import islice, product
 
 from rarename.errors import ParseError
@@ -18,20 +18,8 @@ _MODIFIERS = frozenset({"get", "set", "async", "static", "*"})
 _BEFORE_BODY = frozenset({"if", "while", "for", "with", "switch", "catch"})
 
 
-class Kind(Enum):
-    """What an open bracket holds."""
-
-    GROUP = auto()
-    BLOCK = auto()
-    SWITCH = auto()
-    CLASS = auto()
-    OBJECT = auto()
-    SPECIFIERS = auto()
-    EXPRESSION = auto()  # the braces of JSX and of a template
-    TEMPLATE = auto()
-    TAG = auto()
-    CHILDREN = auto()
-    CLOSING_TAG = auto()
+Kind = Enum("Kind", "GROUP BLOCK SWITCH CLASS OBJECT SPECIFIERS EXPRESSION TEMPLATE TAG CHILDREN CLOSING_TAG")
+"""What an open bracket holds. An `EXPRESSION` is in the braces of JSX and of a template."""
 
 
 @dataclass(slots=True)
@@ -54,6 +42,7 @@ class JsBracket(OpenBracket):
         return self.tokens[:1] == [token]
 
 
+_AROUND = {Kind.CLASS: "class _ extends _ {", Kind.SWITCH: "switch (0) {"}
 Stack = Sequence[JsBracket]  # the open brackets, from the outermost, the program, to the innermost
 
 
@@ -66,17 +55,12 @@ def statement_start(stack: Stack, depth: int, end: int) -> int:
 
 def parses(bracket: JsBracket | None, text: str) -> bool:
     """Whether statements parse inside a bracket; without a bracket, whether an expression parses."""
-    before, after = "", "}"
+    before = _AROUND.get(bracket.kind, "async function* _() {") if bracket and bracket.opener else ""
+    after = "}" if before else ""
     if bracket is None:
-        before, after = "0, ", ""
-    elif bracket.kind is Kind.CLASS:
-        before = "class _ extends _ {"
-    elif bracket.kind is Kind.SWITCH:
-        before = "switch (0) {" if bracket.starts_with("case") else "switch (0) { default: "
-    elif bracket.opener:
-        before = "async function* _() {"
-    else:
-        after = ""
+        before = "0, "
+    elif bracket.kind is Kind.SWITCH and not bracket.starts_with("case"):
+        before += " default: "
     if bracket is not None and bracket.starts_with("else"):
         before += "if (0); "
     try:
@@ -143,10 +127,10 @@ def _rest_of_expression(tokens: Sequence[str]) -> str:
     last, before, two_before = (*reversed(tokens[-3:]), "", "", "")[:3]
     ending = ""
     if last == "()":
-        ending = " {}" if _is_since(tokens[:-1], "function", ("()", "{}")) else ""
+        ending = " {}" if is_since(tokens[:-1], "function", ("()", "{}")) else ""
     elif before == "function" or (before == "*" and two_before == "function"):
         ending = "() {}"
-    if not ending and _is_since(tokens, "class", ("{}",)):
+    if not ending and is_since(tokens, "class", ("{}",)):
         ending = " {}"
     num_open = 0
     for token in tokens:
@@ -154,7 +138,7 @@ def _rest_of_expression(tokens: Sequence[str]) -> str:
     return ending + " : 0" * num_open
 
 
-def _is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
+def is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
     """Whether a word is among the tokens, and none follows that would end what it begins."""
     return next((token == word for token in reversed(tokens) if token == word or token in ends), False)
 

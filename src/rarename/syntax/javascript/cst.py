@@ -31,14 +31,16 @@ _IS_KEPT = [kind in _TOKENS or (kind in NODE_KINDS and kind not in _DROPPED) for
 """Whether the abstract tree needs a kind. Other tokens are kept only where tree-sitter had to insert them."""
 FIELDS = {_GRAMMAR.field_name_for_id(field) or "": field for field in range(1, _GRAMMAR.field_count + 1)}
 
-_RESERVED = (
-    b"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|finally|for"
-    b"|function|if|import|in|instanceof|new|null|return|super|switch|this|throw|true|try|typeof|var|void|while|with"
+RESERVED = frozenset(
+    """
+    break case catch class const continue debugger default delete do else enum export extends false finally for function
+    if import in instanceof new null return super switch this throw true try typeof var void while with
+    """.split()  # noqa: SIM905
 )
 _KEYWORD_AS_NAME = re.compile(
     rb"(?<=\bas )(?:%(reserved)s)(?=\s*[,}])"  # export {a as if}
     rb"|(?<=[{, ])(?:%(reserved)s)(?= as\b)"  # import {if as a}
-    rb"|\busing\b(?!\s+[\w$])" % {b"reserved": _RESERVED}  # using = 1
+    rb"|\busing\b(?!\s+[\w$])" % {b"reserved": "|".join(sorted(RESERVED)).encode()}  # using = 1
 )
 _PRIVATE_FIELD_END = re.compile(rb"^([ \t]*(?:static[ \t]+)?#[\w$]+[ \t\r]*)\n(?=\s*\[)", re.MULTILINE)
 # Atomic and possessive groups never try a second way to split a gap into comments and blanks.

@@ -33,14 +33,11 @@ def later_bindings(rest: str, language: Language) -> LaterBindings:
     rest = rest.partition("\n")[2]
     variables = frozenset(found[1] for found in _DECLARATION.finditer(rest))
     try:
-        traversal = language.parse(rest, True)
+        tree = language.parse(rest, True)
     except ParseError:
         return LaterBindings(variables=variables)
-    functions = frozenset(
-        traversal.values[node] or ""
-        for node, role in enumerate(language.roles(traversal))
-        if role == Role.FUNCTION and traversal.parents[traversal.parents[node]] == 0
-    )
+    names = [node for node, role in enumerate(language.roles(tree)) if role == Role.FUNCTION]
+    functions = frozenset(tree.values[node] or "" for node in names if tree.parents[tree.parents[node]] == 0)
     return LaterBindings(functions, variables)
 
 
@@ -98,8 +95,7 @@ def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
 
 
 def _is_statement(tree: ConcreteTree, node: int) -> bool:
-    kind = tree.kinds[node]
-    is_statement = kind.endswith(("_statement", "_declaration", "_definition")) or kind == ERROR
+    is_statement = tree.kinds[node].endswith(("_statement", "_declaration", "_definition", ERROR))
     return is_statement and tree.starts[node] < tree.ends[node]
 
 

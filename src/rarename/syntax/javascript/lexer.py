@@ -5,7 +5,7 @@ Where a new line begins another statement, the lexer closes what the statement a
 
 import re
 
-from rarename.syntax.javascript.closing import JsBracket, Kind, completed, missing, statement_start
+from rarename.syntax.javascript.closing import JsBracket, Kind, completed, is_since, missing, statement_start
 from rarename.syntax.lines import is_name
 from rarename.syntax.open_brackets import NUMBER, STRING
 
@@ -202,7 +202,7 @@ class Lexer:
     def _brace_kind(self) -> Kind:
         bracket = self.stack[-1]
         tokens, last = ([], "") if bracket.is_done else (bracket.tokens, bracket.last)
-        if "class" in tokens and "{}" not in _since_last(tokens, "class") and last != "=":
+        if is_since(tokens, "class", ("{}",)) and last != "=":
             return Kind.CLASS
         if last == "()":
             return Kind.SWITCH if tokens[-2:-1] == ["switch"] else Kind.BLOCK
@@ -279,7 +279,7 @@ class Lexer:
         parent = self.stack[depth - 1]
         if parent.kind in (Kind.CLASS, Kind.OBJECT):
             return bool(parent.tokens) and not {"=", ":", "...", "?"} & set(parent.tokens)
-        is_function = "function" in parent.tokens and "()" not in _since_last(parent.tokens, "function")
+        is_function = is_since(parent.tokens, "function", ("()",))
         return is_function or _is_control(parent.tokens) or parent.last in ("catch", "switch")
 
     def _replace(self, start: int, end: int, code: str) -> None:
@@ -371,8 +371,3 @@ class Lexer:
 def _is_control(tokens: list[str]) -> bool:
     """Whether a parenthesis after these tokens is followed by a statement."""
     return bool(tokens) and (tokens[-1] in _CONTROL or tokens[-2:] == ["for", "await"])
-
-
-def _since_last(tokens: list[str], token: str) -> list[str]:
-    """The tokens from the last occurrence of one on."""
-    return tokens[len(tokens) - 1 - tokens[::-1].index(token) :]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
+from rarename.syntax.javascript.cst import RESERVED
 from rarename.syntax.lines import Lines
 from rarename.syntax.scope import scopes_of
 from rarename.syntax.traversal import Role, Traversal
@@ -35,12 +36,7 @@ GLOBALS = frozenset(
 """Names of ECMAScript, browsers and Node.js that need no declaration."""
 
 _CONSTANTS = frozenset({"false", "null", "true"})
-_KEYWORDS = frozenset(
-    """
-    await break case catch class const continue debugger default delete do else enum export extends false finally for
-    function if import in instanceof new null return super switch this throw true try typeof var void while with yield
-    """.split()  # noqa: SIM905
-)
+_KEYWORDS = RESERVED | {"await", "yield"}
 _NAME = r"(?:[^\W\d]|\$)[\w$]*"
 _PRIVATE_NAME = re.compile(f"#({_NAME})")
 _USED_PRIVATE_NAME = re.compile(rf"\.\s*#({_NAME})")
@@ -205,7 +201,6 @@ class _Reader:
         return owner in self.ancestors and self.functions[owner] == self.function
 
     def is_visible(self, binding: int, role: Role) -> bool:
-        """Whether the name that a node binds is visible."""
         owner = self._owner(binding)
         owner_type = self.types[owner]
         if role == Role.PARAMETER:
