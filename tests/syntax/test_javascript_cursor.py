@@ -193,10 +193,6 @@ def test_scope(text: str, visible: str, hidden: str) -> None:
     assert not set(hidden.split()) & cursor.in_scope
 
 
-def test_arguments_are_not_passed_by_name() -> None:
-    assert not look("f(a, ‸").argument_names
-
-
 def test_the_key_of_an_object_may_be_a_variable() -> None:
     cursor = look("function load() {}\nmodule.exports = { lo‸ }")
     assert cursor.role == Role.ATTRIBUTE
@@ -391,62 +387,28 @@ def test_no_name_in_a_character_class_of_a_regular_expression(text: str) -> None
         look(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x = /abc/‸g",
-        "x = /abc/g‸",
-        "const x = y ‸",
-        "const x = y /* why */ ‸",
-        "const x = y.of ‸",
-        "const x = f() ‸",
-        "const x = {} ‸",
-        "const x = function () {} ‸",
-        "f(this ‸",
-        "i++ ‸",
-        "for (const row o‸",
-        "import { a ‸",
-        "import { a } from ‸",
-        "import fs fr‸",
-        "x = { a ‸",
-        "class A { x = y ‸",
-        "x = `${y ‸}`",
-    ],
-)
+AFTER_OPERANDS = [
+    "x = /abc/‸g", "x = /abc/g‸", "const x = y ‸", "const x = y /* why */ ‸", "const x = y.of ‸", "const x = f() ‸",
+    "const x = {} ‸", "const x = function () {} ‸", "f(this ‸", "i++ ‸", "for (const row o‸", "import { a ‸",
+    "import { a } from ‸", "import fs fr‸", "x = { a ‸", "class A { x = y ‸", "x = `${y ‸}`",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AFTER_OPERANDS)
 def test_no_name_directly_after_an_operand(text: str) -> None:
     with pytest.raises(ParseError, match=r"an operator or a separator must come first$"):
         look(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "async ‸",
-        "async function ‸",
-        "x = async ‸ => 1",
-        "x = { get ‸",
-        "x = { async ‸",
-        "class A { static ‸",
-        "class A { set ‸",
-        "class A { x ‸",
-        "import * as ‸",
-        "import a, { b as ‸",
-        "for (const a of ‸",
-        "for await (const a of b) ‸",
-        "a: ‸",
-        "if (a) {} ‸",
-        "function f() {} ‸",
-        "x = y\n‸",
-        "x = y // why\n‸",
-        "x = y\n/* why */ ‸",
-        "f(a\n  ‸",
-        "x = <a b ‸",
-        'x = <a b="c" ‸',
-        "x = <a b={c} ‸",
-        "x = `a ${‸",
-        "x = a / ‸",
-    ],
-)
+BEFORE_NAMES = [
+    "async ‸", "async function ‸", "x = async ‸ => 1", "x = { get ‸", "x = { async ‸", "class A { static ‸",
+    "class A { set ‸", "class A { x ‸", "import * as ‸", "import a, { b as ‸", "for (const a of ‸",
+    "for await (const a of b) ‸", "a: ‸", "if (a) {} ‸", "function f() {} ‸", "x = y\n‸", "x = y // why\n‸",
+    "x = y\n/* why */ ‸", "f(a\n  ‸", "x = <a b ‸", 'x = <a b="c" ‸', "x = <a b={c} ‸", "x = `a ${‸", "x = a / ‸",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BEFORE_NAMES)
 def test_names_after_keywords_and_on_a_new_line(text: str) -> None:
     assert look(text).role in (Role.READ, Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.ATTRIBUTE)
 
