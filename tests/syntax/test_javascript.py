@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rarename.errors import ParseError
 from rarename.syntax.javascript import JAVASCRIPT, cst, parse
 from rarename.syntax.javascript.literals import cooked_number, cooked_regexp, cooked_string
-from rarename.syntax.traversal import NO_PLACE, Role, Traversal
+from rarename.syntax.traversal import NO_SPAN, Role, Traversal
 
 
 def compact(traversal: Traversal) -> list[str]:
@@ -149,7 +149,7 @@ def test_span_of_a_node(source: str, type_: str, text: str) -> None:
 
 def test_made_up_nodes_have_no_span() -> None:
     traversal = parse("for (;;) {}", False)
-    assert [traversal.span(node) for node in (2, 3, 4)] == [NO_PLACE] * 3
+    assert [traversal.span(node) for node in (2, 3, 4)] == [NO_SPAN] * 3
 
 
 def test_lines_end_with_newline_alone() -> None:

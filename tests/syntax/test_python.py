@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from rarename.errors import ParseError
 from rarename.syntax.python import PYTHON
-from rarename.syntax.traversal import IDENTIFIER_ROLES, NO_PLACE, Role, Traversal
+from rarename.syntax.traversal import IDENTIFIER_ROLES, NO_SPAN, Role, Traversal
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 IS_THOROUGH = "RARENAME_THOROUGH" in os.environ
@@ -195,7 +195,7 @@ def test_an_unknown_node_follows_the_default_rule(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(ast, "parse", lambda text: module)
     traversal = parse("x")
     assert shown(traversal) == "Module(NoveltyLoad(NameLoad:x))"
-    assert traversal.span(1) == NO_PLACE
+    assert traversal.span(1) == NO_SPAN
 
 
 def test_strings_that_are_not_utf8_are_written_with_backslashes() -> None:
@@ -340,7 +340,7 @@ def test_a_generator_without_brackets_in_an_fstring_has_its_spans() -> None:
 
 def test_the_none_that_is_not_in_the_source_has_no_span() -> None:
     traversal = parse("x[a::]")
-    assert (traversal.values[-1], traversal.span(len(traversal) - 1)) == ("None", NO_PLACE)
+    assert (traversal.values[-1], traversal.span(len(traversal) - 1)) == ("None", NO_SPAN)
 
 
 def test_a_byte_order_mark_does_not_count() -> None:
@@ -355,7 +355,7 @@ def test_what_is_not_found_in_an_fstring_has_no_span(source: str, monkeypatch: p
     monkeypatch.setattr("rarename.syntax.python.fstrings._fields", lambda *_, **__: [])
     traversal = parse(source)
     assert shown(traversal) == expected
-    assert {traversal.span(node) for node in range(4, len(traversal))} == {NO_PLACE}
+    assert {traversal.span(node) for node in range(4, len(traversal))} == {NO_SPAN}
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="f-strings are corrected for Python 3.11")
@@ -370,7 +370,7 @@ def test_an_fstring_that_cannot_be_parsed_again_has_no_spans(monkeypatch: pytest
     monkeypatch.setattr(ast, "parse", refuse)
     traversal = parse("f'''{\na.b}''', c")
     found = dict(zip(traversal.values, map(traversal.span, range(len(traversal))), strict=True))
-    assert (found["a"], found["b"], found["c"]) == (NO_PLACE, NO_PLACE, (2, 9, 2, 10))
+    assert (found["a"], found["b"], found["c"]) == (NO_SPAN, NO_SPAN, (2, 9, 2, 10))
 
 
 # -- roles --------------------------------------------------------------------------------------------------

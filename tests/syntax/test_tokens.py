@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rarename.errors import ParseError
 from rarename.syntax.tokens import TOKEN_CLASSES, TOKENS, sequence, token_class
-from rarename.syntax.traversal import NO_PLACE, Role
+from rarename.syntax.traversal import NO_SPAN, Role
 
 FUNCTION = '''\
 @cached
@@ -48,7 +48,7 @@ def test_span_of_a_name_covers_its_text():
     for node, (kind, value) in enumerate(zip(tree.types, tree.values, strict=True)):
         span = tree.span(node)
         if kind == "Layout":
-            assert span == NO_PLACE
+            assert span == NO_SPAN
         elif span.line == span.end_line:
             text = lines[span.line - 1][span.column : span.end_column].decode()
             assert text == ("total" if kind == "Function" else value)

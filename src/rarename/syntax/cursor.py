@@ -204,7 +204,6 @@ def _normalized(text: str, language: Language) -> str:
 
 
 def _split(text: str, name_char: str, line: int, column: int) -> tuple[SplitSource, str]:
-    """The text split at the cursor, and the word left of the cursor."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
         raise UsageError(f"no line {line}: the text has {len(lines)} line{'s' * (len(lines) > 1)}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from rarename.syntax.language import Language
 from rarename.syntax.records import PY150
-from rarename.syntax.traversal import NO_PLACE, Role, Span, Traversal
+from rarename.syntax.traversal import NO_SPAN, Role, Span, Traversal
 
 TOKEN_CLASSES = ("Name", "Function", "Class", "Keyword", "Number", "String", "Operator", "Layout")
 """The node types. `Function` is `def name(`, `Class` is `class Name`."""
@@ -86,8 +86,7 @@ def _encoding(data: bytes) -> str:
     return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
-def _parse(text: str, tolerant: bool) -> Traversal:
-    """Split a text into tokens. Any text can be split, so a tolerant parse is no different."""
+def _parse(text: str, _tolerant: bool) -> Traversal:  # any text can be split
     pairs = list(_lex(text.replace("\r\n", "\n").replace("\r", "\n")))
     tree = sequence([token for token, _ in pairs])
     spans = np.array([span for _, span in pairs], dtype=np.int32).reshape(len(pairs), 4)
@@ -111,7 +110,7 @@ def _lex(text: str) -> Iterator[tuple[str, Span]]:
         if kind in ("line", "comment", "blank"):
             continue
         if indentation is not None:
-            yield from ((token, NO_PLACE) for token in _layout(indentation, indents))
+            yield from ((token, NO_SPAN) for token in _layout(indentation, indents))
             indentation = None
         if kind == "function":
             header_depth = 1

@@ -42,7 +42,7 @@ class Span(NamedTuple):
     end_column: int
 
 
-NO_PLACE = Span(0, 0, 0, 0)
+NO_SPAN = Span(0, 0, 0, 0)
 """The span of a node without text in the source, such as an empty list of decorators."""
 
 
@@ -83,8 +83,8 @@ class Traversal:
         return len(self.types)
 
     def span(self, node: int) -> Span:
-        """The span of a node, `NO_PLACE` if it has none."""
-        return NO_PLACE if self.spans is None else Span(*self.spans[node].tolist())
+        """The span of a node, `NO_SPAN` if it has none."""
+        return NO_SPAN if self.spans is None else Span(*self.spans[node].tolist())
 
     def children(self) -> list[list[int]]:
         """The children of every node, in order."""

@@ -154,7 +154,6 @@ def _is_wrapped_function(tokens: Sequence[str], inner: Stack) -> bool:
 
 
 def _rest_of_loop(tokens: Sequence[str], rest: str) -> Sequence[str]:
-    """The parts of `for (…` that are still to come."""
     if num_done := tokens.count(";"):
         return [rest + ";" * (2 - num_done)]
     if "of" in tokens or "in" in tokens:

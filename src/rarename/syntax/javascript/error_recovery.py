@@ -37,7 +37,6 @@ def recovered(tree: ConcreteTree) -> tuple[ConcreteTree, frozenset[int]]:
 
 
 def _is_in_error(tree: ConcreteTree) -> bytearray:
-    """For every byte whether it is in an error."""
     is_in_error = bytearray(len(tree.source))
     reached = 0  # errors may contain errors: no byte is written twice
     for error in tree.errors:
@@ -87,12 +86,11 @@ def _with_operands_inserted(tree: ConcreteTree) -> ConcreteTree:
         return tree
     longer = concrete_tree(b"$".join(tree.source[a:b] for a, b in pairwise([0, *operators, len(tree.source)])))
     names = np.array(operators) + np.arange(len(operators))  # the offsets of the names in the longer text
-    starts, ends = _shortened(longer.starts, names), _shortened(longer.ends, names)
+    starts, ends = _in_original(longer.starts, names), _in_original(longer.ends, names)
     return replace(longer, source=tree.source, starts=starts, ends=ends)
 
 
-def _shortened(offsets: list[int], names: NDArray[np.int64]) -> list[int]:
-    """Offsets in the longer text as offsets in the original one."""
+def _in_original(offsets: list[int], names: NDArray[np.int64]) -> list[int]:
     longer = np.array(offsets, dtype=np.int64)
     shorter: list[int] = (longer - np.searchsorted(names, longer, side="left")).tolist()
     return shorter

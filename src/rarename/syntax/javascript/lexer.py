@@ -283,7 +283,6 @@ class Lexer:
         return is_function or _is_control(parent.tokens) or parent.last in ("catch", "switch")
 
     def _replace(self, start: int, end: int, code: str) -> None:
-        """Replace code that has been read already."""
         self.text = f"{self.text[:start]}{code}{self.text[end:]}"
         shift = len(code) - (end - start)
         self._position += shift

@@ -50,14 +50,12 @@ class Walker:
         self._names: dict[bytes, str] = {}
 
     def run(self) -> None:
-        """Visit all that is on the stack."""
         stack = self.stack
         while stack:
             method, node, parent = stack.pop()
             method(node, parent)
 
     def traversal(self) -> Traversal:
-        """The tree that was written."""
         rows = self.rows
         types, values, parents = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
         offsets = np.array([[row[3] for row in rows], [row[4] for row in rows]], dtype=np.int64)
@@ -108,7 +106,6 @@ class Walker:
         return [child for child in self.tree.children(node) if kinds[child] in NODE_KINDS]
 
     def _child(self, node: int, field: str) -> int:
-        """The child in a field of the grammar, if there is one."""
         fields, after, wanted = self.tree.fields, self.tree.after, FIELDS[field]
         end = after[node]
         child = node + 1
@@ -120,10 +117,9 @@ class Walker:
 
     def _present(self, node: int, *fields: str) -> list[int]:
         """The children in some fields of the grammar, without those that are absent."""
-        return [child for child in (self._child(node, field) for field in fields) if child >= 0]
+        return [child for field in fields if (child := self._child(node, field)) >= 0]
 
     def _of_kind(self, node: int, *kinds: str) -> list[int]:
-        """The children of some kinds, tokens included."""
         return [child for child in self.tree.children(node) if self.kinds[child] in kinds]
 
     def _kind(self, node: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rarename.syntax.language import silenced_warnings
 from rarename.syntax.python.positions import Source, set_span
-from rarename.syntax.traversal import NO_PLACE
+from rarename.syntax.traversal import NO_SPAN
 
 FSTRINGS_ARE_MISPLACED = sys.version_info < (3, 12)
 
@@ -62,7 +62,7 @@ def fix_spans(joined: Any, source: Source) -> None:
 def _remove_spans(tree: ast.AST) -> None:
     """No span is better than a wrong one."""
     for node in ast.walk(tree):
-        set_span(node, NO_PLACE)
+        set_span(node, NO_SPAN)
 
 
 def _formatted_values(joined: Any) -> Iterator[Any]:

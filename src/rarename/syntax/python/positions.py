@@ -13,7 +13,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
-from rarename.syntax.traversal import NO_PLACE
+from rarename.syntax.traversal import NO_SPAN
 
 RawSpan = tuple[int, int, int, int]  # the numbers of a `Span`, without the cost of making one
 
@@ -60,7 +60,7 @@ class Source:
     def find(self, pattern: re.Pattern[bytes], line: int, column: int) -> RawSpan:
         """The span of a pattern's group, if the pattern matches at a position."""
         match = pattern.match(self.text, self.offset(line, column)) if line else None
-        return self.span(*match.span(1)) if match else NO_PLACE
+        return self.span(*match.span(1)) if match else NO_SPAN
 
     def width_before(self, line: int, column: int, name: str) -> int:
         """The number of bytes of the identifier that ends at a position."""

@@ -11,7 +11,7 @@ from rarename.syntax.python import positions
 from rarename.syntax.python.fstrings import FSTRINGS_ARE_MISPLACED, fix_spans
 from rarename.syntax.python.literals import number
 from rarename.syntax.python.positions import RawSpan, Source, name_at_end, name_at_start, set_extent, set_span, span_of
-from rarename.syntax.traversal import NO_PLACE
+from rarename.syntax.traversal import NO_SPAN
 
 Translation = tuple[str, str | None, Sequence[Any]]
 """Type, value and children. A child is a node of `ast`, a `Node`, a list node `(type, elements)`, or a string: the
@@ -70,7 +70,7 @@ def default_rule(node: Any, source: Source) -> Translation:
             elif isinstance(child, ast.AST):
                 children.append(child)
     if getattr(node, "end_lineno", None) is None:
-        set_span(node, NO_PLACE)
+        set_span(node, NO_SPAN)
     return type_, None, children
 
 
@@ -115,7 +115,7 @@ def _parameters(node: Any, source: Source) -> Translation:
     if in_order:
         set_extent(node, in_order[0], in_order[-1])
     else:
-        set_span(node, NO_PLACE)
+        set_span(node, NO_SPAN)
     return "arguments", None, [("args", parameters), ("defaults", node.defaults), *stars, *named]
 
 
@@ -241,7 +241,7 @@ def _slice(node: Any, source: Source) -> Translation:
     """`x[a::]` has a third child in Python 2, a None that is not in the source."""
     children = _present(node.lower, node.upper, node.step)
     if node.step is None and _has_second_colon(node, source):
-        children.append(Node("NameLoad", "None", NO_PLACE))
+        children.append(Node("NameLoad", "None", NO_SPAN))
     return "Slice", None, children
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rarename.syntax.python.literals import literal
 from rarename.syntax.python.positions import NAME_SPANS, Source, span_of
 from rarename.syntax.python.rules import ATTRIBUTE_TYPES, NAME_TYPES, RULES, arguments_of, default_rule
-from rarename.syntax.traversal import NO_PLACE, Traversal
+from rarename.syntax.traversal import NO_SPAN, Traversal
 
 _NUM_COLUMNS = 4  # type, value, parent and span: the rows of all nodes are in one flat list
 
@@ -75,7 +75,7 @@ def walk(tree: ast.Module, source: Source) -> Traversal:
             elif kind is tuple:
                 type_, children = item
                 if not children:
-                    rows += (type_, None, parent, NO_PLACE)
+                    rows += (type_, None, parent, NO_SPAN)
                     continue
                 first, last = children[0], children[-1]
                 span = (first.lineno, first.col_offset, last.end_lineno, last.end_col_offset)
@@ -98,5 +98,5 @@ def walk(tree: ast.Module, source: Source) -> Traversal:
     types, values, parents, spans = (rows[column::_NUM_COLUMNS] for column in range(_NUM_COLUMNS))
     table = np.fromiter(chain.from_iterable(spans), np.int32, 4 * len(spans)).reshape(-1, 4)
     # Next to an f-string whose expressions were not found, a node may have only a start or only an end.
-    table[(table[:, 0] == 0) | (table[:, 2] == 0)] = NO_PLACE
+    table[(table[:, 0] == 0) | (table[:, 2] == 0)] = NO_SPAN
     return Traversal(types, values, parents, table)
