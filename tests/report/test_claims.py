@@ -69,6 +69,7 @@ def test_within_says_how_far_the_nearest_bound_is():
         (ANONYMIZATION, {"ordered 100": 0.3, "ordered 9": 0.4, "standard 100": 0.2, "standard 9": 0.3}, "holds"),
         (ANONYMIZATION, {"ordered 100": 0.3, "ordered 9": 0.3, "standard 100": 0.2, "standard 9": 0.4}, FAILS),
         (ANONYMIZATION, {"ordered 100": 0.3, "ordered 9": 0.3, "standard 100": 0.2, "standard 9": 0.3}, "undecided"),
+        (ANONYMIZATION, {"ordered 100": 0.3, "ordered 9": 0.3, "standard 100": 0.4, "standard 9": 0.3}, FAILS),
         (ANONYMIZATION, {"ordered 100": 0.4, "standard 100": 0.3, "randomized 100": 0.2}, FAILS),
         (ORDERED, {"ordered 100": 0.295, "randomized 100": 0.3}, "holds"),
         (ORDERED, {"ordered 100": 0.4, "randomized 100": 0.3}, "holds"),

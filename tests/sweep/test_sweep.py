@@ -182,7 +182,8 @@ def test_run_folders_are_named_by_their_config(finished, tmp_path):
     assert [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs] == names
 
 
-def test_what_is_done_is_not_done_again(place):
+def test_what_is_done_is_not_done_again_wherever_the_corpus_was(place):
+    edited(settings={"corpus": "corpora/elsewhere"})(place.result_path("full-0"))
     before = {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
     assert place.run()[1] == []
     assert before == {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}

@@ -33,8 +33,8 @@ class SeedVariance(NamedTuple):
 def pooled_variance(scores: Iterable[Sequence[float]]) -> SeedVariance:
     """Over all cells with several seeds, because three seeds of one cell say little.
 
-    >>> pooled_variance([[0.1, 0.3], [0.4, 0.5, 0.6], [0.9]])
-    SeedVariance(std=0.11547005383792516, degrees_of_freedom=3)
+    >>> pooled_variance([[1, 3], [4, 5, 6], [9]])
+    SeedVariance(std=1.1547005383792515, degrees_of_freedom=3)
     """
     repeated = [each for each in scores if len(each) > 1]
     degrees = sum(len(each) - 1 for each in repeated)
