@@ -130,6 +130,10 @@ def test_a_wrong_setting_is_refused(settings, error, message):
         preset_config("corpus", "tiny", settings)
 
 
+def test_a_whole_number_is_a_float_where_one_is_expected():
+    assert type(preset("tiny", **{"training.num_epochs": 3}).training.num_epochs) is float
+
+
 def test_wrong_settings_of_completion_and_unknown_presets_are_refused():
     with pytest.raises(UsageError, match="window_size must be at least 2, stride at least 1 and at most window_size"):
         preset_config("corpus", "tiny", {"task.stride": 501}, task="completion")

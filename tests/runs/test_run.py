@@ -71,13 +71,16 @@ def same_tensors(left, right):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+def evaluations(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
 def assert_same_run(left, right):
     """Bit for bit, and no temporary file is left."""
     for name in ("model.safetensors", "trainer_state.safetensors"):
         assert same_tensors(left / name, right / name)
     times = {"seconds", "seconds_left", "examples_per_second", "nodes_per_second", "data_wait"}
-    logs = [[json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()] for run in (left, right)]
-    first, second = ([{key: line[key] for key in line.keys() - times} for line in log] for log in logs)
+    first, second = ([{k: line[k] for k in line.keys() - times} for line in evaluations(run)] for run in (left, right))
     assert first == second
     assert {path.name for path in right.glob(".*")} <= {".lock"}
 
@@ -200,7 +203,7 @@ def test_a_run_that_stopped_early_is_not_continued(config, tmp_path, capsys):
     changes = {"learning_rate": 0.0, "early_stopping_patience": 2, "eval_every_examples": 60}
     hopeless = dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))
     assert train(hopeless, tmp_path / "run") is StopReason.EARLY_STOPPED
-    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 3
+    assert len(evaluations(tmp_path / "run")) == 3
     before = (tmp_path / "run" / "trainer_state.safetensors").stat().st_mtime_ns
     assert main(command(hopeless, tmp_path / "run", "--resume")) == 0
     assert "rarename train: stopped early; the best weights are in" in capsys.readouterr().err
@@ -391,8 +394,7 @@ def test_curves_of_tensorboard(config, tmp_path, monkeypatch, capsys):
     logger = TensorBoardLogger(tmp_path)
     train(config, tmp_path / "run", on_log=logger)
     logger.close()
-    evaluations = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert curves["validation/joint_accuracy"] == [line["examples"] for line in evaluations]
+    assert curves["validation/joint_accuracy"] == [line["examples"] for line in evaluations(tmp_path / "run")]
     assert set(curves["training/loss"]) > set(curves["validation/joint_accuracy"])
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard")
     monkeypatch.setitem(sys.modules, "tensorboard", None)

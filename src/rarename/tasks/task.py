@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from rarename.config import ModelConfig
 from rarename.encoding import Encoding
+from rarename.errors import UsageError
 from rarename.syntax import Role
 from rarename.tasks.batch import Array, Batch, to_numpy
 from rarename.tasks.sampler import bucketed_batches
@@ -75,6 +76,7 @@ class Task(ABC):
     """Examples, batches, model, loss and metrics of one task, on one corpus with one encoding."""
 
     selection_metric: str  # selects the best checkpoint on the validation split
+    length_setting: str  # of the task's config: the largest number of nodes of a snippet
     vocabulary_roles: tuple[str, ...]  # the groups of roles whose values the vocabulary ranks
     masked_literals: frozenset[Role]  # the literals that every strategy replaces by a mask
 
@@ -85,10 +87,14 @@ class Task(ABC):
         self.dataset = cache(dataset)
         self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_batch_nodes, seed
 
-    @staticmethod
-    @abstractmethod
-    def check_encoding(config: Any, num_placeholders: int) -> None:
+    @classmethod
+    def check_encoding(cls, config: Any, num_placeholders: int) -> None:
         """Refuse an encoding that cannot hold every snippet of the task."""
+        if num_placeholders < (longest := getattr(config, cls.length_setting)):
+            raise UsageError(
+                f"encoding.num_placeholders is {num_placeholders}, but with task.{cls.length_setting} = {longest} a "
+                f"snippet may have {longest} nodes, each with another name; set it to at least that"
+            )
 
     @staticmethod
     @abstractmethod

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from rarename.config import MisuseConfig, ModelConfig
+from rarename.config import CompletionConfig, MisuseConfig, ModelConfig
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.syntax import PYTHON, Role, parse
 from rarename.syntax.functions import functions
+from rarename.tasks.completion.task import CompletionTask
 from rarename.tasks.misuse.collate import MULTIPLE_BUGS
 from rarename.tasks.misuse.dataset import FunctionDataset
 from rarename.tasks.misuse.functions import Function, is_eligible
@@ -187,13 +188,6 @@ def test_published_bugs_are_taken_as_they_are(tmp_path, prepare_corpus, pointer_
     assert misuse_loss(model(**batch.inputs()), batch).mean().item() < 20
 
 
-def test_too_few_placeholders_are_refused():
-    message = "num_placeholders is 80, but a function may have 100 nodes, each with another name; set it to at least"
-    with pytest.raises(UsageError, match=message):
-        MisuseTask.check_encoding(MisuseConfig(max_function_nodes=100), 80)
-    MisuseTask.check_encoding(MisuseConfig(max_function_nodes=100), 100)
-
-
 @pytest.mark.parametrize("pointer_head", ["independent", "conditional"])
 def test_a_tiny_model_memorizes_a_few_functions(pointer_head):
     task = fake_task(bug_sampler="local", pointer_head=pointer_head, usage_features=pointer_head == "conditional")
@@ -209,3 +203,17 @@ def test_a_tiny_model_memorizes_a_few_functions(pointer_head):
     with torch.no_grad():
         metrics.update(model(**batch.inputs()), batch)
     assert (metrics.compute()["joint_accuracy"], metrics.compute()["no_bug_accuracy"]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("task", "config", "setting"),
+    [
+        (MisuseTask, MisuseConfig(max_function_nodes=100), "max_function_nodes"),
+        (CompletionTask, CompletionConfig(window_size=100, stride=50), "window_size"),
+    ],
+)
+def test_too_few_placeholders_are_refused(task, config, setting):
+    message = f"is 80, but with task.{setting} = 100 a snippet may have 100 nodes, each with another name; set it to"
+    with pytest.raises(UsageError, match=message):
+        task.check_encoding(config, 80)
+    task.check_encoding(config, 100)

@@ -5,7 +5,6 @@ import numpy as np
 from rarename.config import CompletionConfig, ModelConfig
 from rarename.corpus.store import ROLE_GROUPS, Corpus
 from rarename.encoding import Encoding
-from rarename.errors import UsageError
 from rarename.tasks.completion.collate import CompletionBatch, collate
 from rarename.tasks.completion.dataset import WindowDataset
 from rarename.tasks.completion.loss import completion_loss
@@ -20,6 +19,7 @@ class CompletionTask(Task):
 
     config: CompletionConfig
     selection_metric = "mrr_values"
+    length_setting = "window_size"
     vocabulary_roles = tuple(ROLE_GROUPS)
     masked_literals = frozenset()
 
@@ -31,14 +31,6 @@ class CompletionTask(Task):
             return WindowDataset(corpus, split, size, strides.get(split, max(1, size // 2)), mapping)
 
         super().__init__(dataset, encoding, config, max_nodes, seed)
-
-    @staticmethod
-    def check_encoding(config: CompletionConfig, num_placeholders: int) -> None:
-        if num_placeholders < config.window_size:
-            raise UsageError(
-                f"encoding.num_placeholders is {num_placeholders}, but a window may have {config.window_size} nodes, "
-                "each with another value; set it to at least that"
-            )
 
     @staticmethod
     def build_model(config: CompletionConfig, model_config: ModelConfig, encoding: Encoding) -> CompletionModel:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ NUM_USAGES = 1 + math.prod(count + 1 for count in _MAX_COUNTS)
 MULTIPLE_BUGS = -1
 """The location of an example with any number of bugs, in which each candidate is classified by itself."""
 
+_PADDING = dict.fromkeys(["types", "name_ranks", "original_ranks"], Special.PAD.rank)
 _IS_IDENTIFIER = np.isin(np.arange(128), [int(role) for role in IDENTIFIER_ROLES])
 
 
@@ -71,33 +72,42 @@ class MisuseCollator:
 
     def __call__(self, examples: Sequence[MisuseExample], on_overflow: OnOverflow = "error") -> MisuseBatch:
         """Make a batch. More rare names than placeholders are an error unless `on_overflow` is "unk"."""
-        functions = [example.function for example in examples]
-        labelled = [_inject(example) for example in examples]
-        types = pad([function.types for function in functions], Special.PAD.rank)
-        roles = pad([function.roles for function in functions])
-        name_ranks = pad([each.ranks for each in labelled], Special.PAD.rank)
-        masks = [self._masks(function, each.ranks) for function, each in zip(functions, labelled, strict=True)]
-        is_variable, is_candidate = (pad(column) for column in zip(*masks, strict=True))
+        rows = [self._arrays(example) for example in examples]
+        columns = {name: pad([row[name] for row in rows], _PADDING.get(name, 0)) for name in rows[0]}
+        types, roles = columns.pop("types"), columns.pop("roles")
+        names, is_bug = columns["name_ranks"], columns["is_bug"]
+        location = np.where(is_bug.any(axis=1), is_bug.argmax(axis=1) + 1, 0)
         return MisuseBatch(
             types=rank_to_id(types),
-            values=self.encoding.encode_ranks(name_ranks, roles, [example.seed for example in examples], on_overflow),
+            values=self.encoding.encode_ranks(names, roles, [example.seed for example in examples], on_overflow),
             attention_mask=types != Special.PAD.rank,
-            name_ranks=name_ranks,
-            original_ranks=pad([each.original_ranks for each in labelled], Special.PAD.rank),
-            is_variable=is_variable,
-            is_candidate=is_candidate,
-            is_bug=pad([each.is_bug for each in labelled]),
-            location=np.array([each.location for each in labelled], dtype=np.int64),
-            is_repair=pad([each.is_repair for each in labelled]),
-            projects=np.array([function.project for function in functions]),
-            usages=usage_ids(name_ranks, is_variable, roles) if self.config.usage_features else None,
-            subtokens=pad([_subtokens(example) for example in examples]) if self.encoding.subtokens else None,
+            location=np.where([example.is_multi_bug for example in examples], MULTIPLE_BUGS, location),
+            projects=np.array([example.function.project for example in examples]),
+            usages=usage_ids(names, columns["is_variable"], roles) if self.config.usage_features else None,
             nested=tuple(
-                NestedFunctions(replace(example.function, values=each.ranks), example.nested_slices)
-                for example, each in zip(examples, labelled, strict=True)
+                NestedFunctions(replace(example.function, values=row["name_ranks"]), example.nested_slices)
+                for example, row in zip(examples, rows, strict=True)
                 if example.nested_slices
             ),
+            **columns,
         )
+
+    def _arrays(self, example: MisuseExample) -> dict[str, NDArray[Any]]:
+        function, label = example.function, example.function.label
+        ranks, original = function.values.copy(), function.values.copy()
+        is_bug, is_repair = np.zeros((2, len(function)), dtype=bool)
+        for location, wrong in example.bugs:
+            ranks[location], is_bug[location] = wrong, True
+        if label is not None and label.location:
+            original[label.location], is_bug[label.location] = ranks[label.repair_targets[0]], True
+            is_repair[list(label.repair_targets)] = True
+        elif example.bugs and not example.is_multi_bug:
+            is_repair = function.is_variable & (original == original[example.bugs[0].location]) & ~is_bug
+        is_variable, is_candidate = self._masks(function, ranks)
+        arrays: dict[str, NDArray[Any]] = {"types": function.types, "roles": function.roles}
+        arrays |= {"name_ranks": ranks, "original_ranks": original, "is_bug": is_bug, "is_repair": is_repair}
+        arrays |= {"is_variable": is_variable, "is_candidate": is_candidate}
+        return arrays | {"subtokens": _subtokens(example)} if self.encoding.subtokens else arrays
 
     def _masks(self, function: Function, ranks: NDArray[np.int64]) -> tuple[Mask, Mask]:
         """The variables and the candidates.
@@ -131,31 +141,6 @@ def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[n
     for count, max_count in zip((num_reads, num_bindings, num_before), _MAX_COUNTS, strict=True):
         ids = ids * (max_count + 1) + np.minimum(count, max_count)
     return np.where(is_variable, ids + 1, 0)
-
-
-class _Labelled(NamedTuple):
-    """A function with its bugs, and what the model should predict."""
-
-    ranks: NDArray[np.int64]
-    original_ranks: NDArray[np.int64]
-    location: int
-    is_bug: Mask
-    is_repair: Mask
-
-
-def _inject(example: MisuseExample) -> _Labelled:
-    function, label = example.function, example.function.label
-    ranks, original = function.values.copy(), function.values.copy()
-    is_bug, is_repair = np.zeros((2, len(function)), dtype=bool)
-    for location, wrong in example.bugs:
-        ranks[location], is_bug[location] = wrong, True
-    if label is not None and label.location:
-        original[label.location], is_bug[label.location] = ranks[label.repair_targets[0]], True
-        is_repair[list(label.repair_targets)] = True
-    elif example.bugs and not example.is_multi_bug:
-        is_repair = function.is_variable & (original == original[example.bugs[0].location]) & ~is_bug
-    location = int(is_bug.argmax()) + 1 if is_bug.any() else 0
-    return _Labelled(ranks, original, MULTIPLE_BUGS if example.is_multi_bug else location, is_bug, is_repair)
 
 
 def _subtokens(example: MisuseExample) -> NDArray[np.int16]:

@@ -84,11 +84,14 @@ def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[Nest
 def most_probable_variable(
     probs: NDArray[Any], names: NDArray[np.int64], is_variable: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """For each row a node of the variable whose nodes have the highest total probability, and that probability."""
+    """For each row a node of the variable whose nodes have the highest total probability, and that probability.
+
+    `probs` are 0 outside `is_variable`.
+    """
     distinct, columns = np.unique(names, return_inverse=True)
     columns = columns.reshape(names.shape)
     totals = np.zeros((len(names), len(distinct)), dtype=probs.dtype)
-    np.add.at(totals, (np.arange(len(names))[:, None], columns), np.where(is_variable, probs, 0))
+    np.add.at(totals, (np.arange(len(names))[:, None], columns), probs)
     per_node = np.where(is_variable, np.take_along_axis(totals, columns, axis=1), -1.0)
     return per_node.argmax(axis=1), per_node.max(axis=1).clip(min=0)
 

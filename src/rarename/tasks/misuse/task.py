@@ -30,6 +30,7 @@ class MisuseTask(Task):
 
     config: MisuseConfig
     selection_metric = "joint_accuracy"
+    length_setting = "max_function_nodes"
     vocabulary_roles = ("names", "others", "numbers")
     masked_literals = frozenset({Role.STRING, Role.REGEXP})
 
@@ -48,14 +49,6 @@ class MisuseTask(Task):
 
         super().__init__(dataset, encoding, config, max_nodes, seed)
         self.collate = MisuseCollator(encoding, config)
-
-    @staticmethod
-    def check_encoding(config: MisuseConfig, num_placeholders: int) -> None:
-        if num_placeholders < config.max_function_nodes:
-            raise UsageError(
-                f"encoding.num_placeholders is {num_placeholders}, but a function may have "
-                f"{config.max_function_nodes} nodes, each with another name; set it to at least that"
-            )
 
     @staticmethod
     def build_model(config: MisuseConfig, model_config: ModelConfig, encoding: Encoding) -> MisuseModel:
