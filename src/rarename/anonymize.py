@@ -137,8 +137,8 @@ def _placeholder_numbers(
 ) -> Ints:
     """Number each occurrence of a rare name, given the rank and the snippet of each occurrence in reading order."""
     # One key per pair of snippet and name; the names are renumbered first so that keys cannot overflow.
-    _, dense = np.unique(names, return_inverse=True)
-    keys = snippets * (dense.max() + 1) + dense
+    _, name_index = np.unique(names, return_inverse=True)
+    keys = snippets * (name_index.max() + 1) + name_index
     _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first)
     snippet = snippets[first[order]]

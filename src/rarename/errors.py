@@ -55,4 +55,4 @@ class RunError(RarenameError):
 
 
 class UsageError(RarenameError):
-    """Options that do not go together."""
+    """Arguments or options that are wrong or exclude each other."""

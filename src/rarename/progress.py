@@ -1,10 +1,10 @@
-"""How long work reports its progress."""
+"""Progress reports of long tasks."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the progress of long work, to show or to record it."""
+    """Receives the progress of a long task, to show or record it."""
 
     def start(self, title: str, total: int) -> None:
         """Begin a stage of `total` steps."""

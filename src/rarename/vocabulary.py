@@ -20,7 +20,7 @@ from rarename.errors import CorpusError, UsageError
 
 
 class Special(IntEnum):
-    """Model ids that are no names. They exist at every vocabulary size and are never renamed."""
+    """Model ids that are not names. They exist at every vocabulary size and are never renamed."""
 
     PAD = 0  # padding of a batch
     UNK = 1  # a rare name without a placeholder

@@ -229,7 +229,7 @@ class _PendingFunction:
         )
 
     def _fix(self, node: int, name: str, suggestion: str) -> str | None:
-        """The text that replaces a node; None where that is not sure to be correct."""
+        """The text that replaces a node; None where the result may be incorrect."""
         tree, parent = self.parsed.traversal, self.parsed.traversal.parents[node]
         span = tree.span(node)
         if not is_name(suggestion) or self.parsed.lines.text(span) != name:

@@ -95,7 +95,7 @@ class Completer:
         scores = [self._score(cursor, start, each) for each in continuations]
         weights = softmax(np.array([log_weight for log_weight, _, _ in scores])).tolist()
         keyword_type = self.language.keyword_argument_type if cursor.argument_names else None
-        weighted: dict[bool, list[_Weighted]] = {True: [], False: []}  # by whether it is the name of an argument
+        weighted: dict[bool, list[_Weighted]] = {True: [], False: []}  # True: as the name of an argument
         for continuation, weight, (_, frequent, rare) in zip(continuations, weights, scores, strict=True):
             next_type, _, _ = continuation[-1]
             weighted[next_type == keyword_type].append((weight, frequent, rare))
@@ -235,7 +235,7 @@ def _as_arguments(probs: Mapping[str, float], cursor: Cursor) -> dict[str, float
 def _as_attributes(probs: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
     """The probabilities of names, given that the node is an attribute.
 
-    After a call the model cannot know that: a further argument might follow instead. So a name of the text is weighted
+    After a call the node might also be a further argument. So a name of the text is weighted
     by how often the text has it as an attribute or a method.
     """
     nodes = zip(cursor.traversal.values, cursor.roles, strict=True)

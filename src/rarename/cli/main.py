@@ -20,7 +20,7 @@ COMMANDS = {
     "inspect": "show the contents of a corpus and the coverage of its vocabulary",
     "train": "train a model on a corpus",
     "evaluate": "evaluate a trained model on the validation or test split",
-    "sweep": "train and evaluate all runs of an experiment file",
+    "sweep": "train and evaluate all trials of an experiment file",
     "report": "summarize the results of many runs in tables and figures",
     "check": "find variables that may be misused",
     "complete": "suggest names at a cursor in incomplete code",
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run_command(words)
     except BrokenPipeError:
-        discard_output()  # Python would complain again at exit
+        discard_output()  # Python would report it again at exit
         return 0
     except KeyboardInterrupt:
         code, message = 130, "interrupted"

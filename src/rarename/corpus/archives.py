@@ -138,7 +138,7 @@ class ZipSource(ArchiveSource):
                 if isinstance(found, Skip):
                     yield found
                 elif found is not None:
-                    # Members may share their compressed bytes, so the size of the archive is no limit.
+                    # Members may share their compressed bytes, so the size of the archive does not limit theirs.
                     left -= found.size
                     if left < 0:
                         yield self.skip_rest(OVER_BUDGET, f"over {budget} bytes, uncompressed")
@@ -215,7 +215,7 @@ class TarSource(ArchiveSource):
             return self._skip(info.name, Reason.LINK, "symbolic link" if info.issym() else "hard link")
         if not info.isreg():
             return self._skip(info.name, Reason.SPECIAL_FILE)
-        opener = cast(_Opener, partial(archive.extractfile, info))  # it returns None only for what is no regular file
+        opener = cast(_Opener, partial(archive.extractfile, info))  # it returns None only for special files
         return self._select(info.name, info.size, seen, opener)
 
 

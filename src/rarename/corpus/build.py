@@ -46,8 +46,8 @@ def prepare(
 ) -> dict[str, Any]:
     """Make a corpus, or resume making it; returns its manifest.
 
-    The work is done in the calling process, with more than one job in so many new processes, or on a given executor
-    with `jobs` workers. New processes import the main module, so call this under `if __name__ == "__main__":`.
+    One job runs in the calling process, several in as many new processes, or on a given executor with `jobs` workers.
+    New processes import the main module, so call this under `if __name__ == "__main__":`.
     """
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; expected 1 or more")
@@ -72,7 +72,7 @@ def prepare(
 
 
 def _list_digests(specs: Sequence[str], config: PrepareConfig) -> dict[str, str]:
-    """The digests of all lists that the user named: with an edited list the request is another one."""
+    """The digests of all lists that the user named: an edited list makes another request."""
     options = config.sources
     lists = [Path(spec[1:]) for spec in specs if spec.startswith("@")]
     lists += [path for path in (config.splits, options.duplicate_clusters) if path is not None]

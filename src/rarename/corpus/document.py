@@ -73,7 +73,7 @@ class SourceOptions:
     one project, any other folder has one project per entry, and an archive is one project."""
     # Published records:
     record_paths: tuple[Path, ...] = ()  # one for each file of trees, in the same order: line n is the path of tree n
-    split_by: str = SPLIT_UNITS[0]  # whether the repository or its owner, as in the paper, is the project
+    split_by: str = SPLIT_UNITS[0]  # the project is the repository, or its owner as in the paper
     duplicate_clusters: Path | None = None  # a JSON list of clusters of paths; the first path of each is kept
     allow_lists: tuple[Path, ...] = ()  # manifests of files, or lists of repositories, that may be used
 
@@ -94,7 +94,7 @@ class PrepareConfig:
     language: str  # a key of `syntax.LANGUAGES`
     seed: int = 0  # draws the split of each project
     max_nodes: int = 100_000  # larger trees are left out: they are data or bundles, and outweigh a hundred files
-    keep_minified: bool = False  # their names carry no meaning
+    keep_minified: bool = False  # minified files have names without meaning
     keep_near_duplicates: bool = False  # files that are nearly the same as others
     splits: Path | None = None  # a list of projects and their splits; the split of any other project is drawn
     sources: SourceOptions = field(default_factory=SourceOptions)
@@ -125,7 +125,7 @@ class Source(ABC):
         """Read the members of a chunk, one at a time."""
 
     def skip_rest(self, reason: str, detail: str) -> Skip:
-        """The skip of all that comes next in the source."""
+        """The skip of the rest of the source."""
         return Skip(self.prefix, self.prefix, reason, detail)
 
     def budget(self) -> int:

@@ -14,7 +14,7 @@ SHINGLE = 5
 THRESHOLD = 0.7  # the fraction of equal MinHash values at which two files are near-duplicates
 NUM_HASHES = 128
 NUM_BANDS = 16  # files are compared if all 8 hashes of a band agree, which finds most pairs with a fraction of 0.7
-NEIGHBOURS = 16  # each file is compared with so many of a band: the time is linear even if a band holds many files
+NEIGHBOURS = 16  # files of a band that each file is compared with: the time stays linear in large bands
 
 Hashes = NDArray[np.uint64]
 

@@ -58,7 +58,7 @@ def _repository(path: str) -> str:
 
 @dataclass(frozen=True)
 class RecordSource(Source):
-    """A file of published trees or of GREAT examples. A record has a place, `FILE:LINE`, and perhaps a name, a path."""
+    """A file of published trees or of GREAT examples. A record has a position, `FILE:LINE`, and perhaps a path."""
 
     record_paths: Path | None = None  # the list of the trees' paths: line n is the path of tree n
 
@@ -89,11 +89,11 @@ class RecordSource(Source):
             lines = self._lines(stream, max_bytes)
             try:
                 for number, (line, length) in enumerate(islice(lines, start, start + chunk.count), chunk.first + 1):
-                    name, place = next(names, ""), f"{self.prefix}:{number}"
+                    name, position = next(names, ""), f"{self.prefix}:{number}"
                     if length > max_bytes:
-                        yield self._skip(place, name, over_limit(max_bytes))
+                        yield self._skip(position, name, over_limit(max_bytes))
                     elif line.strip():
-                        yield self._document(place, name, line)
+                        yield self._document(position, name, line)
             except (BudgetExceeded, *STREAM_ERRORS) as error:
                 yield self.skip_rest(Reason.UNREADABLE, str(error))
 
@@ -102,27 +102,27 @@ class RecordSource(Source):
             with self.record_paths.open(encoding="utf-8", errors="surrogateescape") as lines:
                 yield from map(published_path, islice(lines, chunk.first, chunk.first + chunk.count))
 
-    def _document(self, place: str, name: str, record: bytes) -> Document | Skip:
+    def _document(self, position: str, name: str, record: bytes) -> Document | Skip:
         try:
             if self.origin.kind == EXAMPLES:
-                return self._example(place, _load_example(record))
+                return self._example(position, _load_example(record))
             if reason := self._why_excluded(name):
-                return self._skip(place, name, reason)
-            return Document(name or place, self._project(place, name), read_record(record))
+                return self._skip(position, name, reason)
+            return Document(name or position, self._project(position, name), read_record(record))
         except RecordError as error:
-            return self._skip(place, name, "malformed record", str(error))
+            return self._skip(position, name, "malformed record", str(error))
 
-    def _example(self, place: str, example: dict[str, Any]) -> Document | Skip:
+    def _example(self, position: str, example: dict[str, Any]) -> Document | Skip:
         name = published_path(_filepath(example))
         if reason := self._why_excluded(name):
-            return self._skip(place, name, reason)
+            return self._skip(position, name, reason)
         tokens = _tokens(example)
-        path = f"{name}#{place}" if name else place  # a file may have several examples
-        return Document(path, self._project(place, name), sequence(tokens), _bug(example, len(tokens)))
+        path = f"{name}#{position}" if name else position  # a file may have several examples
+        return Document(path, self._project(position, name), sequence(tokens), _bug(example, len(tokens)))
 
-    def _project(self, place: str, name: str) -> str:
+    def _project(self, position: str, name: str) -> str:
         if not name:
-            return place  # nothing is known about it, so it is a project by itself
+            return position  # nothing is known about it, so it is a project by itself
         return name.split("/")[0] if self.options.split_by == "owner" else _repository(name)
 
     def _why_excluded(self, name: str) -> str:
@@ -132,8 +132,8 @@ class RecordSource(Source):
         clusters = self.options.duplicate_clusters
         return "listed as duplicate" if name and clusters and name in read_duplicates(clusters) else ""
 
-    def _skip(self, place: str, name: str, reason: str, detail: str = "") -> Skip:
-        return Skip(display_path(name) if name else place, self._project(place, name), reason, detail)
+    def _skip(self, position: str, name: str, reason: str, detail: str = "") -> Skip:
+        return Skip(display_path(name) if name else position, self._project(position, name), reason, detail)
 
     def _lines(self, stream: Stream, max_kept: int) -> Iterator[tuple[bytes, int]]:
         """The lines of a stream and their lengths. A line over `max_kept` bytes is empty: it may not fit in memory."""
@@ -162,7 +162,7 @@ def read_duplicates(path: Path) -> frozenset[str]:
     for cluster in clusters if isinstance(clusters, list) else [clusters]:
         if not isinstance(cluster, list) or not all(isinstance(name, str) for name in cluster):
             raise SourceError(f"{path}: expected {expected}, met {str(cluster)[:60]!r}")
-    # Absolute paths begin with the folder in which the list was made, which is no part of the corpus.
+    # Absolute paths begin with the folder in which the list was made; it is not part of the corpus.
     absolute = [name for cluster in clusters for name in cluster if name.startswith("/")]
     base = f"{commonpath(absolute)}/" if len(absolute) > 1 and not any("/data/" in name for name in absolute) else ""
     return frozenset(published_path(name.removeprefix(base)) for cluster in clusters for name in cluster[1:])

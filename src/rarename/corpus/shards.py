@@ -43,7 +43,7 @@ class Shard:
     folder: Path
     number: int
 
-    current = _file("current")  # the path of the document that is being parsed: if the process dies, it is to blame
+    current = _file("current")  # the path of the document that is being parsed: the culprit if the process dies
     crashed = _file("crashed")  # documents that have killed a process before, one per line
     nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
     names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id

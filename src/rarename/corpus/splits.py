@@ -26,9 +26,9 @@ filling it would draw the smallest projects into every test split."""
 def assign_splits(sizes: Mapping[str, int], seed: int) -> dict[str, SplitName]:
     """Assign each project, given its size in nodes, to a split.
 
-    Projects come in an order drawn from the seed. Each goes to test or validation, whichever has more room left, if it
-    fits there. All others are for training. An empty split takes the smallest project of training, unless that is the
-    only one.
+    Projects come in an order drawn from the seed. Each is assigned to test or validation, whichever has more room left,
+    if it fits there. All others are for training. An empty split takes the smallest project of training, unless that
+    is the only one.
     """
 
     def drawn(project: str) -> bytes:

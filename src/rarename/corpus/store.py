@@ -115,8 +115,8 @@ class Corpus:
 
     def digest(self) -> str:
         """Identifies the content of the corpus, whatever its folder and the command that made it."""
-        # The tables are not read, because `prepare` has stored their digest. A table that was replaced since then has
-        # most likely another size.
+        # `prepare` has stored the digest of the tables, so they are not read. A table that was replaced since then most
+        # likely has another size.
         sizes = "".join(f"{path.name} {path.stat().st_size}\n" for path in sorted(self.path.glob("*.arrow")))
         return hashlib.sha256(f"{self.manifest['digest']}\n{sizes}".encode()).hexdigest()
 

@@ -19,7 +19,7 @@ _OPENERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open
 
 
 class BudgetExceeded(Exception):
-    """A stream has more bytes than it may have."""
+    """A stream is longer than its budget."""
 
 
 class MeteredStream(io.RawIOBase):
@@ -30,7 +30,7 @@ class MeteredStream(io.RawIOBase):
         self._left = self._allowed = budget
 
     def allow(self, num_bytes: int) -> None:
-        """Limit the next step, such as reading a header, to so many bytes."""
+        """Limit the next step, such as reading a header, to `num_bytes`."""
         self._allowed = num_bytes
 
     def read(self, size: int = -1) -> bytes:

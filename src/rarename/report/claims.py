@@ -1,4 +1,4 @@
-"""The claims of the paper: for each the pairs of cells that it compares, and the judge of their differences."""
+"""The claims of the paper: the pairs of cells that each compares, and the test of their differences."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a group of results says about a claim."""
+    """The outcome of a claim in a group of results."""
 
     group: ResultGroup
     outcome: str

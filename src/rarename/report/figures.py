@@ -37,7 +37,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "standard": {"color": "#d55e00", "marker": "^", "linestyle": ":"},
     "standard + pointer": {"color": "#808000", "marker": "v", "linestyle": "-."},
 }
-"""The series that figures show. They differ in marker, line and lightness, so they can be told apart in grey."""
+"""The series that figures show. They differ in marker, line and lightness, so they are distinct in grey."""
 
 Curve = Mapping[float, MeanStd | None]
 Panel = tuple[str, Mapping[str, Curve]]

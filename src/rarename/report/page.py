@@ -24,7 +24,7 @@ from rarename.sweep.result import Result, read_results
 
 @dataclass(frozen=True)
 class Report:
-    """What a folder of results says."""
+    """The results in a folder and the verdicts on the claims."""
 
     groups: list[ResultGroup]
     claims: list[tuple[Claim, list[Verdict]]]

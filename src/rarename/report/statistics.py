@@ -31,7 +31,7 @@ class SeedVariance(NamedTuple):
 
 
 def pooled_variance(scores: Iterable[Sequence[float]]) -> SeedVariance:
-    """Over all cells with several seeds, because three seeds of one cell say little.
+    """Over all cells with several seeds, because three seeds of one cell are a poor estimate.
 
     >>> pooled_variance([[1, 3], [4, 5, 6], [9]])
     SeedVariance(std=1.1547005383792515, degrees_of_freedom=3)

@@ -1,4 +1,4 @@
-"""Where the embeddings of placeholders and of names lie (paper, appendix D)."""
+"""Value embeddings of placeholders and names, in two dimensions (paper, appendix D)."""
 
 from pathlib import Path
 from typing import Any

@@ -53,7 +53,7 @@ class SweepSpec:
 
 
 def load_sweep(path: Path) -> SweepSpec:
-    """Read an experiment file. Whatever is wrong with it is an error before anything is trained."""
+    """Read an experiment file; any fault in it is an error before training starts."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return _spec(path.name.removesuffix(".toml"), content)
@@ -86,7 +86,7 @@ def _spec(name: str, content: dict[str, Any]) -> SweepSpec:
 
 
 def _choices(grid: Any) -> list[dict[str, Any]]:
-    """Every way to choose one value from each list."""
+    """Every combination of one value from each list."""
     if not isinstance(grid, dict):
         raise UsageError(f"grid has {grid!r}; expected [[grid]] and settings below it")
     lists = {key: value if isinstance(value, list) else [value] for key, value in flatten(grid).items()}

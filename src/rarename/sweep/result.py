@@ -26,7 +26,7 @@ class Result:
     settings: dict[str, Any]  # all settings by dotted keys, such as `model.d_model`
     corpus: dict[str, Any]  # `name`, `digest` and the number of `projects`
     code: dict[str, Any]
-    """`version` of rarename, and `recipe`: a number that grows when equal settings begin to mean another training."""
+    """`version` of rarename, and `recipe`: a number that grows when the same settings train differently than before."""
     split: str
     examples: int = 0  # training examples seen
     seconds: float = 0.0  # training time
@@ -45,9 +45,9 @@ def number_at(table: Any, *path: str) -> float | None:
 
 
 def read_result(path: Path) -> Result:
-    """Read a result file. Whatever is wrong with it is a `RunError`."""
+    """Read a result file; any fault in it is a `RunError`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is no score
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is not a score
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -69,7 +69,7 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folder: Path) -> tuple[list[Result], list[str]]:
-    """All results in a folder, and what is wrong with the files that cannot be read."""
+    """All results in a folder, and an error message for each file that cannot be read."""
     results, errors = [], []
     for path in sorted(folder.glob("*/*.json")):
         try:

@@ -91,9 +91,9 @@ class Sweep:
         on_status: Callable[[str, TrialStatus], None] = lambda name, status: None,
         on_progress: Callable[[str, Mapping[str, Any]], None] = lambda name, record: None,
     ) -> dict[str, TrialStatus]:
-        """Do what is left of these trials, `num_jobs` at a time; without an executor in processes of this machine.
+        """Finish these trials, `num_jobs` at a time; without an executor in processes of this machine.
 
-        A trial that fails is tried once more, and one that another sweep works on until that one is done.
+        A failed trial is tried once more. A trial of another running sweep is awaited.
         """
         statuses = self.statuses(jobs)
         for job in jobs:
@@ -143,7 +143,7 @@ class Sweep:
 
 
 def seconds_left(statuses: Mapping[str, TrialStatus], jobs: Sequence[Job], num_jobs: int) -> float | None:
-    """The time for all that is left, estimated from trials that are done or running; None if there are none."""
+    """The remaining time, estimated from trials that are done or running; None if there are none."""
     done = [status.result for status in statuses.values() if status.result]
     left = [read_progress(job.run_folder) for job in jobs if not statuses[job.name].result]
     totals = [result.seconds for result in done] + [each["seconds"] + each["seconds_left"] for each in left if each]

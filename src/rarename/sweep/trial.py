@@ -2,7 +2,7 @@
 
 runs/
 ├── misuse-ordered-1000-0-5f0c3b9a/             a run folder, named by a hash of its config
-├── misuse-ordered-1000-0-5f0c3b9a.damaged-1/   a run folder that could not be used any more
+├── misuse-ordered-1000-0-5f0c3b9a.damaged-1/   a run folder that is damaged
 └── .misuse-ordered-1000-0-5f0c3b9a.lock        held by the process that works on the trial
 results/misuse-python/
 ├── ordered-1000-0.json                         the result
@@ -34,7 +34,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Job:
-    """A trial and all that a worker needs to know."""
+    """A trial and everything that a worker needs."""
 
     config: ExperimentConfig
     result: Result  # its result, still without metrics
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class TrialStatus:
-    """How far a trial is."""
+    """The progress of a trial."""
 
     state: str  # done or open; when a sweep has ended, also stopped, failed or busy
     reason: str = ""
@@ -95,7 +95,7 @@ def read_progress(folder: Path) -> dict[str, Any]:
 
 
 def run_trial(job: Job) -> TrialStatus:
-    """Do what is left of a trial. Runs in a worker."""
+    """Finish a trial. Runs in a worker."""
     should_stop = _stop_signal(job.stop_file)
     if should_stop():
         return TrialStatus("stopped")
@@ -157,7 +157,7 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
             return _learning_curve(job.run_folder), note
         except RarenameError as error:
             if has_begun or note or not job.run_folder.exists():
-                raise  # the folder is not to blame
+                raise  # the folder is not the cause
             note = f"trained again, the old run folder is now {_move_aside(job.run_folder, 'damaged').name}: {error}"
 
 

@@ -21,8 +21,8 @@ from rarename.syntax.traversal import IDENTIFIER_ROLES, Role, Traversal
 
 CALL = "()"  # follows a name that is a statement by itself: alone it would do nothing, so it is taken for a call
 ONE_LINE_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?"  # in both languages: a regular expression
-MAX_TAIL_CHARS = 5_000  # of a broken statement that may be kept
-_MAX_PARSED_CHARS = 200_000  # that may be parsed to find out how one statement ends
+MAX_TAIL_CHARS = 5_000  # the longest part of a broken statement that is kept
+_MAX_PARSED_CHARS = 200_000  # the limit for all attempts to end one statement
 
 _SIMILAR_ROLES: dict[Role, frozenset[Role]] = {
     Role.ATTRIBUTE: frozenset({Role.ATTRIBUTE, Role.FUNCTION}),
@@ -189,7 +189,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
 
 
 def num_attempts(length: int, most: int) -> int:
-    """How many ways to end a statement of some length are tried: at least two, fewer if it is long.
+    """The number of endings to try for a statement of some length: at least two, fewer if it is long.
 
     >>> [num_attempts(length, most=16) for length in (100, 50_000, 5_000_000)]
     [16, 4, 2]

@@ -19,7 +19,7 @@ class Slice(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A run of nodes. The first `context` nodes are in the window before, too, and are not predicted again."""
+    """A run of nodes. The first `context` nodes also belong to the window before and are not predicted again."""
 
     start: int
     stop: int

@@ -52,11 +52,11 @@ class Language:
     unswappable_types: frozenset[str] = frozenset()
     """Parents of names that cannot be exchanged alone, because other code must match them."""
     paired_types: frozenset[str] = frozenset()
-    """Names that the text has twice, like the two tags of an element: one edit cannot rename them."""
+    """Names that occur twice, such as the two tags of an element: one edit cannot rename them."""
     root_type: str = ""
     line_break: bytes = rb"\r\n|\r|\n"  # what ends a line where the parser counts lines: a regular expression
     interpreters: tuple[str, ...] = ()  # of scripts, as the first line of a script names them, without a version
-    comments: tuple[str, ...] = ("#",)  # what begins a comment
+    comments: tuple[str, ...] = ("#",)  # the marks that begin a comment
     call_types: frozenset[str] = frozenset()
     keyword_argument_type: str = ""  # holds the name of a keyword argument; empty if the language has none
     possible_wrappers: tuple[tuple[str, ...], ...] = ()

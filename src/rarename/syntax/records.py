@@ -41,9 +41,9 @@ def write_record(traversal: Traversal, style: RecordStyle) -> str:
 def read_record(line: str | bytes) -> Traversal:
     """Read one record of either corpus, on one line or pretty-printed.
 
-    What the published files are known to contain is accepted: numbers as values (they become text), missing values,
-    anything but objects at the end. Whatever would make a wrong tree is a RecordError. A record in which no node has
-    children is a sequence: every node is a root.
+    Some irregularities of the published files are accepted: numbers as values (they become text), missing values, and
+    anything but objects at the end. A record that would make a wrong tree is a RecordError. A record in which no node
+    has children is a sequence: every node is a root.
     """
     nodes = _without_end(_load(line))
     types = [_type_of(index, node) for index, node in enumerate(nodes)]
@@ -60,7 +60,7 @@ _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?
 
 
 def _quote(text: str) -> str:
-    if isinstance(text, NumberValue) and _JSON_NUMBER.fullmatch(text):  # Infinity is none
+    if isinstance(text, NumberValue) and _JSON_NUMBER.fullmatch(text):  # Infinity is not one
         return str(text)
     quoted = json.dumps(text, ensure_ascii=False)
     if not quoted.isascii() and any("\ud800" <= char <= "\udfff" for char in quoted):
@@ -83,7 +83,7 @@ def _load(line: str | bytes) -> list[Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise RecordError(f"the record is not JSON: {name} is no JSON number")
+    raise RecordError(f"the record is not JSON: {name} is not a JSON number")
 
 
 def _without_end(nodes: list[Any]) -> list[Any]:
@@ -140,7 +140,7 @@ def _check_preorder(parents: list[int]) -> None:
     if max(parents) < 0:
         return
     if -1 in parents[1:]:
-        raise RecordError(f"node {parents.index(-1, 1)} is nobody's child; only node 0 may be the root")
+        raise RecordError(f"node {parents.index(-1, 1)} has no parent; only node 0 may be the root")
     path = [0]  # from the root to the node before
     for node, parent in enumerate(parents[1:], 1):
         while path and path[-1] != parent:

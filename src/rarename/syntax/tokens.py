@@ -1,6 +1,6 @@
 """Tokens: source text as a plain sequence, the third kind of traversal.
 
-The tokens are written as in the GREAT data set, so that its ready-made examples and other texts look alike: lines begin
+The tokens are written as in the GREAT data set, so that its examples and other texts have the same tokens: lines begin
 with `#NEWLINE#`, deeper lines with `#INDENT#`, and `def name(`, `class Name`, `is not`, `not in` and the `**kwargs` of
 a parameter list are one token each.
 
@@ -187,7 +187,7 @@ def _roles(traversal: Traversal) -> list[Role]:
 def _role_of_name(token: str, previous: str, following: str, statement: str, bracket: str) -> Role:
     if _COMPOUND.fullmatch(token):
         # `**kwargs` is the parameter `kwargs` with its stars, `as np` likewise. No other token can have that value, so
-        # it must be no candidate for a misuse, although it is a name.
+        # it must not be a candidate for a misuse, although it is a name.
         return Role.KEYWORD
     if previous == ".":
         return Role.ATTRIBUTE

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Role(IntEnum):
-    """What the value of a node is to the program, determined from the tree alone."""
+    """What the value of a node means in the program, determined from the tree alone."""
 
     NONE = 0  # the node has no value
     READ = 1  # a variable is read

@@ -10,7 +10,7 @@ from rarename.syntax.cursor import num_attempts
 from rarename.syntax.javascript.cst import ERROR, concrete_tree
 from rarename.syntax.open_brackets import OpenBracket
 
-_MAX_ENDINGS = 4  # ways to close one statement above the cursor that are tried
+_MAX_ENDINGS = 4  # attempts to close one statement above the cursor
 _MAX_LEFT_OUT = 3  # tokens at the end of such a statement that may be left out: the dot of `a.`, the operator of `a +`
 _DECLARES = frozenset({"var", "let", "const"})
 _WRAPPING_OPERATORS = frozenset({"!", "+", "-", "~", "void"})
@@ -27,7 +27,7 @@ class JsBracket(OpenBracket):
     """An open bracket, and what it holds."""
 
     kind: Kind = Kind.GROUP
-    is_done: bool = False  # whether the last token ended a statement, unless an `else` or the like follows
+    is_done: bool = False  # the last token ended a statement, unless an `else` or the like follows
     start: int = 0  # the offset of its content in the text
 
     @property
@@ -71,7 +71,7 @@ def parses(bracket: JsBracket | None, text: str) -> bool:
 
 
 def completed(text: str, stack: Stack, depth: int, lacks_operand: bool) -> str | None:
-    """The statement of a bracket, completed where the text ends; None if no way is found.
+    """The statement of a bracket, completed where the text ends; None if no attempt succeeds.
 
     Its last tokens may be left out, an operator that lacks an operand always: `f(a, b +` becomes `f(a, b )`. The
     first one stays.
@@ -139,12 +139,12 @@ def _rest_of_expression(tokens: Sequence[str]) -> str:
 
 
 def is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
-    """Whether a word is among the tokens, and none follows that would end what it begins."""
+    """Whether the tokens have a word and none after it ends the construct that it begins."""
     return next((token == word for token in reversed(tokens) if token == word or token in ends), False)
 
 
 def _is_wrapped_function(tokens: Sequence[str], inner: Stack) -> bool:
-    """Whether a statement is `(function () {…})` or `!function () {…}`, which is only written to be called at once."""
+    """Whether a statement is `(function () {…})` or `!function () {…}`, which is written only to be called at once."""
     if tokens[0] in _WRAPPING_OPERATORS and tokens[1:2] == ["function"]:
         return tokens[-1] == "{}"
     if tokens[-1] != "()" or not inner or "{}" in inner[0].tokens:

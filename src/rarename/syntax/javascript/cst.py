@@ -17,7 +17,7 @@ ERROR = "ERROR"  # the kind of what tree-sitter could not parse
 _ERROR_ID = 0xFFFF
 NODE_KINDS = frozenset(name for name, is_node in zip(_NAMES, _IS_NODE, strict=True) if is_node) | {ERROR}
 """The kinds of concrete nodes that are more than a token."""
-TOKEN_PREFIX = "token "  # marks a token with the name of a node: `class`, `import`
+TOKEN_PREFIX = "token "  # marks a token that has the name of a node: `class`, `import`
 _KINDS = [
     TOKEN_PREFIX + name if name in NODE_KINDS and not is_node else name
     for name, is_node in zip(_NAMES, _IS_NODE, strict=True)
@@ -43,7 +43,7 @@ _KEYWORD_AS_NAME = re.compile(
     rb"|\busing\b(?!\s+[\w$])" % {b"reserved": "|".join(sorted(RESERVED)).encode()}  # using = 1
 )
 _PRIVATE_FIELD_END = re.compile(rb"^([ \t]*(?:static[ \t]+)?#[\w$]+[ \t\r]*)\n(?=\s*\[)", re.MULTILINE)
-# Atomic and possessive groups never try a second way to split a gap into comments and blanks.
+# Atomic and possessive groups never backtrack over a gap of comments and blanks.
 _COMMENT = rb"(?>/\*.*?\*/)"
 _LINE_END = re.compile(rb"(?:[^\S\r\n]|%b)*+(?:[\r\n]|//)" % _COMMENT, re.DOTALL)
 _LET_AT_LINE_END = re.compile(rb"\blet\s*(?:[\r\n]|//|/\*)")
@@ -66,7 +66,7 @@ class ConcreteTree:
     starts: list[int]  # the byte at which each node starts
     ends: list[int]
     fields: list[int]  # the grammar's field that each node is in its parent; 0 for none
-    after: list[int]  # the index after the last node of each node's subtree
+    after: list[int]  # the index after the subtree of each node
     errors: list[int]  # the nodes that tree-sitter could not parse or had to insert
 
     def children(self, node: int) -> list[int]:
@@ -141,7 +141,7 @@ def _parsed(source: bytes) -> tree_sitter.Tree:
     """tree-sitter's own tree; a ParseError when the text takes unreasonably long.
 
     Error recovery can take quadratic time on hostile text. tree-sitter has no time limit of its own and its progress
-    callback crashes (0.26), so at the deadline the text ends.
+    callback crashes (0.26), so the text ends at the deadline.
     """
     max_seconds = _MAX_SECONDS + len(source) * _MAX_SECONDS_PER_BYTE
     deadline = time.monotonic() + max_seconds

@@ -1,4 +1,4 @@
-"""Unfinished JavaScript completed to text that the parser accepts, with as much of the user's own as possible.
+"""Unfinished JavaScript completed to text that the parser accepts, with as much of the original as possible.
 
 Everything that is open at the cursor is closed: brackets, templates, elements of JSX, and before each of them what the
 construct lacks, such as the `: …` of a conditional, the body of a loop or the `catch` of a `try`. Statements above the
@@ -17,10 +17,10 @@ from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 
-_MAX_ENDINGS = 16  # ways to close one statement that are tried
+_MAX_ENDINGS = 16  # attempts to close one statement
 _MAX_TAILS = 24  # parts of a broken statement that are tried, the longest first
-_MAX_TAIL_ENDINGS = 4  # ways to close each of these parts that are tried
-_MAX_REPAIRS = 5  # how often broken statements above the cursor are searched for and left out
+_MAX_TAIL_ENDINGS = 4  # attempts to close each of these parts
+_MAX_REPAIRS = 5  # passes that leave out broken statements above the cursor
 
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
 """What ends a statement, including the end of a line that counts as a semicolon: no operator may follow that."""

@@ -71,7 +71,7 @@ class Lexer:
     def __init__(self, text: str) -> None:
         self.text = text
         self.stack = [JsBracket("", "", kind=Kind.BLOCK)]  # the open brackets; the outermost is the program
-        self.enclosing = ""  # what the cursor is in, if that is no code
+        self.enclosing = ""  # what contains the cursor if it is not in code
         self._position = 0
         self._code_end = 0  # the end of the last token
         self._is_operand_next = True  # an operand may come next, and not an operator: `/` starts a regular expression

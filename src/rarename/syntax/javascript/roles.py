@@ -1,4 +1,4 @@
-"""What each node of a JavaScript tree is to the program, from types, values and positions in the tree alone."""
+"""The role of each node of a JavaScript tree, from types, values and positions in the tree alone."""
 
 from rarename.syntax.javascript.walker import MISSING_NAME
 from rarename.syntax.traversal import Role, Traversal
@@ -18,7 +18,7 @@ _FIXED_ROLES = _by_type(
         Role.STRING: "JSXText LiteralString TemplateElement",
         Role.WRITE: "VariableDeclarator",
     }
-)  # whose values mean the same everywhere
+)  # the role does not depend on the parent
 _FIRST_CHILD_ROLES = _by_type(
     {
         Role.CLASS: "ClassDeclaration ClassExpression",
@@ -42,7 +42,7 @@ def roles(traversal: Traversal) -> list[Role]:
     """The role of every node.
 
     The role of an identifier depends on its parent, and inside a pattern on the parent of the pattern. So each node
-    first gets the role that an identifier *would* have in its place.
+    first gets the role that an identifier *would* have at its position.
     """
     types, values, parents = traversal.types, traversal.values, traversal.parents
     last_child = [0] * len(types)
@@ -54,7 +54,7 @@ def roles(traversal: Traversal) -> list[Role]:
                 reexports.add(parent)
 
     def identifier_role(node: int) -> Role:
-        """The role of an identifier in the place of a node."""
+        """The role that an identifier would have at the position of a node."""
         parent = parents[node]
         if parent < 0:
             return Role.READ

@@ -225,7 +225,7 @@ class _Reader:
         scope = self.scopes[declaration]
         is_hoisted = self.types[declaration] == "FunctionDeclaration" or self._is_var(declaration)
         if scope and self.types[self.parents[scope]] == "SwitchCase":
-            scope = self.parents[self.parents[scope]]  # all cases of a switch share one scope
+            scope = self.parents[self.parents[scope]]  # all cases of a switch have one scope
         if scope not in self.ancestors:
             return False
         function = scope if self.types[scope] in FUNCTION_TYPES else self.functions[scope]

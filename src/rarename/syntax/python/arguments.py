@@ -41,7 +41,7 @@ class _Function:
 
 
 def argument_names(traversal: Traversal, roles: Sequence[Role], node: int) -> frozenset[str]:
-    """The names by which the argument at a node can be passed; empty if the node is no argument of a call."""
+    """The names by which the argument at a node can be passed; empty if the node is not an argument of a call."""
     types, values, parents = traversal.types, traversal.values, traversal.parents
     call = parents[parents[node]] if types[parents[node]] == "bases" else parents[node]
     keywords = [other for other, role in enumerate(roles) if role == Role.KEYWORD and other != node]
@@ -89,7 +89,7 @@ def _functions_named(name: str, traversal: Traversal, children: Sequence[Sequenc
 def _certain_functions(
     functions: list[_Function], call: int, traversal: Traversal, roles: Sequence[Role]
 ) -> list[_Function]:
-    """The functions that the callee is, more than one if the text defines it repeatedly; empty if it is unknown.
+    """The functions that the callee may be: several if the text defines it repeatedly, none if it is unknown.
 
     A method is certain only if it is called on `self`: any other object may have one of that name.
     """

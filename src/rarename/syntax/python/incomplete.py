@@ -94,7 +94,7 @@ def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
 
 
 def _closings(stack: Sequence[OpenBracket]) -> Iterator[str]:
-    """The ends of all open brackets, from the innermost to the outermost, in all ways that are possible."""
+    """The ends of all open brackets, from the innermost to the outermost, in every possible combination."""
     options = [[rest + bracket.closer for rest in _missing(bracket)] for bracket in stack]
     # The innermost is the last factor of the product, so it varies fastest.
     return ("".join(reversed(chosen)) for chosen in product(*options))
@@ -194,7 +194,7 @@ def _layout(lines: Iterable[Line]) -> str:
 
 
 def _without_row(text: str, number: int, dummy: str) -> str:
-    """The text with a row that means nothing in place of the one that the parser rejects."""
+    """The text with a row without meaning instead of the one that the parser rejects."""
     rows = text.split("\n")
     index = min(number, len(rows)) - 1
     while index > 0 and rows[index].strip() in ("", "pass", "if 0:", dummy):  # the cause is above

@@ -61,7 +61,7 @@ class Lexer:
         self.statement_start = 0  # the offset of that statement or header
         self.is_in_header = False  # before its colon
         self.enclosing = ""
-        """What contains the cursor if that is no code: "a string", "a comment"."""
+        """What contains the cursor if it is not in code: "a string", "a comment"."""
         self._position = self._line_start = 0
         self._code_end = 0  # the end of the last token; a comment may follow
         self._is_at_line_start = True
@@ -163,7 +163,7 @@ class Lexer:
                 self.lines[-1].text += ":"
 
     def _starts_statement(self, token: str, start: int, indent: int) -> bool:
-        """Whether a line inside of brackets cannot be part of them, so that they were left open."""
+        """Whether a line inside of brackets cannot be part of them, because they were left open."""
         if token in _NEVER_IN_BRACKETS or self._has_colon_in_brackets():
             return True
         is_after_operand = _is_operand(self.stack[-1].last) and _is_operand(token)
