@@ -13,7 +13,7 @@ CASES = sorted((Path(__file__).parent / "cases" / "anonymize").iterdir())
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
-def test_case(path):
+def test_cases_have_the_expected_output(path):
     head, rest = path.read_text(encoding="utf-8").split("\n", 1)
     mark = head.split()[0]
     settings = dict(word.split("=") for word in head.split()[1:])

@@ -18,7 +18,7 @@ from rarename.vocabulary import Vocabulary
 
 @pytest.fixture
 def run(capfdbinary):
-    """Call a command; returns its exit code, its output and what it said on the side."""
+    """Call a command; returns its exit code, stdout and stderr."""
 
     def call(*words):
         try:
@@ -88,7 +88,7 @@ def test_parse_writes_a_record_of_py150(run, tmp_path):
     )
 
 
-def test_parse_as_json_has_places_and_roles(run, figure):
+def test_parse_as_json_has_spans_and_roles(run, figure):
     nodes = json.loads(run("parse", figure, "--output-format", "json")[1])["nodes"]
     assert nodes[2] == {"type": "NameStore", "value": "my_y", "parent": 1, "role": "write", "span": [1, 0, 1, 4]}
 
@@ -136,7 +136,7 @@ def test_standard_input_needs_a_language(run):
     assert run("anonymize", "-") == (2, "", message)
 
 
-def test_anonymize_is_figure_1(run, figure):
+def test_anonymize_reproduces_figure_1(run, figure):
     names = figure.with_name("names.txt")
     assert run("anonymize", figure, "--vocabulary", names)[1] == "VAR1 = np.sin(VAR2) + VAR2\n"
 
@@ -152,13 +152,13 @@ def test_anonymize_as_json_and_as_tree(run, figure):
     assert "    NameStore VAR1  1:1\n" in tree
 
 
-def test_anonymize_is_repeatable_by_its_seed(run, figure):
+def test_anonymize_with_the_same_seed_gives_the_same_output(run, figure):
     words = ["anonymize", figure, "--strategy", "randomized", "--vocabulary-size", 0, "--num-placeholders", 900]
     assert run(*words, "--seed", 1)[1] == run(*words, "--seed", 1)[1] != run(*words, "--seed", 2)[1]
 
 
 @pytest.mark.parametrize("kind", ["package", "list", "run", "corpus"])
-def test_anonymize_keeps_the_most_frequent_names_of(run, tmp_path, corpus_folder, kind):
+def test_anonymize_keeps_the_most_frequent_names_of_a_vocabulary(run, tmp_path, corpus_folder, kind):
     names = Corpus(corpus_folder).vocabulary(3) if kind == "corpus" else Vocabulary.default("python").top(3)
     (tmp_path / "list.txt").write_text("".join(f"{name}\n" for name in names))
     Encoding(names).save(tmp_path / "encoding.json")
@@ -175,7 +175,7 @@ def test_anonymize_keeps_a_thousand_names_by_default(run, tmp_path):
     assert run("anonymize", tmp_path / "m.py")[1] == f"{last} = VAR1"
 
 
-def test_anonymize_with_a_corpus_of_another_language(run, tmp_path, corpus_folder):
+def test_anonymize_refuses_a_corpus_of_another_language(run, tmp_path, corpus_folder):
     (tmp_path / "m.js").write_text("x")
     code, _, err = run("anonymize", tmp_path / "m.js", "--vocabulary", corpus_folder)
     assert code == 2
@@ -211,7 +211,7 @@ def test_numbers_are_checked(run, figure, option, text):
 
 
 @pytest.mark.parametrize("text", ["-0.1", "1.1", "nan", "x"])
-def test_a_number_outside_its_range(text):
+def test_a_number_outside_its_range_is_refused(text):
     with pytest.raises(ArgumentTypeError, match=f"'{text}' is not a number from 0 to 1"):
         number(float, 0, 1)(text)
     assert [number(float, 0, 1)(each) for each in ("0", "0.5", "1")] == [0, 0.5, 1]
@@ -239,7 +239,7 @@ def test_a_text_is_written_in_its_own_encoding(tmp_path, capfdbinary, name, sour
 @pytest.mark.parametrize(
     ("file", "reader", "shown"), [(sys.modules["ast"].__file__, "head -1", "Module  1:1\n"), ("", "true", "")]
 )
-def test_a_closed_pipe_is_no_error(figure, file, reader, shown):
+def test_a_closed_pipe_is_not_an_error(figure, file, reader, shown):
     command = f"(env -u PYTHONUNBUFFERED {sys.executable} -m rarename parse {file or figure}; echo $? >&2) | {reader}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (shown, "0\n")
@@ -270,7 +270,7 @@ def test_prepare_and_inspect(run, projects, tmp_path):
     assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
 
 
-def test_prepare_with_one_project_says_that_splits_are_empty(run, projects, tmp_path):
+def test_prepare_with_one_project_reports_empty_splits(run, projects, tmp_path):
     out = run("prepare", tmp_path / "c", projects, "--language", "python", "--jobs", 1, "--project-depth", 0)[1]
     assert "too few projects to fill every split" in out
 
@@ -291,7 +291,7 @@ def test_a_folder_that_cannot_be_written_is_exit_2(run, tmp_path):
     ("module", "requirement"),
     [("torch", "torch"), ("matplotlib.pyplot", "'rarename[report]'"), ("tensorboard", "'rarename[tensorboard]'")],
 )
-def test_a_missing_dependency_says_what_to_install(run, figure, monkeypatch, module, requirement):
+def test_a_missing_dependency_is_reported_with_its_install_command(run, figure, monkeypatch, module, requirement):
     def fail(arguments):
         raise ModuleNotFoundError(name=module)
 
@@ -301,13 +301,13 @@ def test_a_missing_dependency_says_what_to_install(run, figure, monkeypatch, mod
     assert run("parse", figure) == (2, "", message)
 
 
-def test_a_missing_module_that_is_no_dependency_is_a_bug(run, figure, monkeypatch):
+def test_a_missing_module_that_is_not_a_dependency_raises(run, figure, monkeypatch):
     monkeypatch.setitem(sys.modules, "rarename.cli.parse", None)
     with pytest.raises(ModuleNotFoundError):
         run("parse", figure)
 
 
-def test_inspect_of_no_corpus(run, tmp_path):
+def test_inspect_refuses_a_folder_that_is_not_a_corpus(run, tmp_path):
     code, _, err = run("inspect", tmp_path)
     problem = f"{tmp_path} is not a corpus (it has no manifest.json); make one with `rarename prepare`"
     assert (code, err) == (2, f"rarename inspect: {problem}\n")
@@ -381,7 +381,7 @@ def test_check_as_json_sarif_and_github(checked):
     assert err == "1 finding in 1 function, 1 file\n"
 
 
-def test_check_goes_on_after_what_it_cannot_read(checked, tmp_path):
+def test_check_continues_after_unreadable_files(checked, tmp_path):
     (tmp_path / "bad.py").write_text("x = 1\ndef f(:\n")
     code, out, err = checked(".", "--min-confidence", 0)
     assert code == 1
@@ -389,7 +389,7 @@ def test_check_goes_on_after_what_it_cannot_read(checked, tmp_path):
     assert err == "bad.py:2: skipped: syntax error: invalid syntax\n"
 
 
-def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
+def test_check_without_readable_files_is_exit_2(checked, tmp_path):
     (tmp_path / "empty").mkdir()
     code, out, err = checked("empty")
     assert (code, out) == (2, "0 findings in 0 functions, 0 files; 1 skipped (1 no files to check)\n")
@@ -408,13 +408,13 @@ def test_check_of_nothing_that_can_be_read_is_exit_2(checked, tmp_path):
         (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],
 )
-def test_check_that_cannot_be_done_is_exit_2(checked, words, message):
+def test_check_with_wrong_arguments_is_exit_2(checked, words, message):
     code, out, err = checked(*words)
     assert (code, out) == (2, "")
     assert err.startswith(("rarename check: ", "usage: ")) and err.endswith(f"{message}\n")
 
 
-def test_check_without_a_model(run, tmp_path, monkeypatch):
+def test_check_without_a_model_for_the_language_is_exit_2(run, tmp_path, monkeypatch):
     monkeypatch.setattr("rarename.inference.model_folder.files", lambda _: tmp_path)
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
@@ -422,7 +422,7 @@ def test_check_without_a_model(run, tmp_path, monkeypatch):
     assert err.startswith("rarename check: the package has no misuse model for python; train one")
 
 
-def test_check_without_torch_says_what_to_install(figure):
+def test_check_without_torch_reports_the_install_command(figure):
     code = (
         "import sys; sys.modules['torch'] = None; import rarename.cli.main as m;"
         f"sys.exit(m.main(['check', {str(figure)!r}]))"
@@ -439,7 +439,7 @@ def test_check_reads_standard_input(python_run):
     assert done.stdout.startswith("<stdin>:")
 
 
-def test_check_bears_a_closed_pipe(python_run, projects):
+def test_check_accepts_a_closed_pipe(python_run, projects):
     command = f"{sys.executable} -m rarename check {projects} --model {python_run} --min-confidence 0 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1

@@ -31,7 +31,7 @@ def test_a_stage_gets_a_line_every_half_minute(capsys, monkeypatch):
     assert [line.partition(", about")[0] for line in lines] == ["parse: 200 of 2,000", "parse: 400 of 2,000"]
 
 
-def test_text_is_shown_as_it_is(capsys):
+def test_log_text_is_shown_unchanged(capsys):
     with Display() as shown:
         shown.log("a.py is [not] text :smile:")
     assert capsys.readouterr().err == "a.py is [not] text :smile:\n"
@@ -92,7 +92,7 @@ def press_ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_first_interrupt_asks_to_stop_and_the_second_one_raises():
+def test_the_first_interrupt_requests_a_stop_and_the_second_one_raises():
     previous = signal.getsignal(signal.SIGINT)
     with GracefulInterrupt() as interrupt:
         assert not interrupt()

@@ -1,4 +1,4 @@
-"""What the documents promise: their code runs, their commands print what they say, their links lead somewhere."""
+"""The documents: their code runs, their commands print the documented output, their links have a target."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name)
-def test_commands_print_what_the_page_says(page, tmp_path, environment):
+def test_commands_print_the_documented_output(page, tmp_path, environment):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [pair for block in blocks(page, "console") for pair in sessions(block)]
     assert commands
@@ -70,7 +70,7 @@ def test_commands_print_what_the_page_says(page, tmp_path, environment):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_have_a_target(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

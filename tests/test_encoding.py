@@ -40,7 +40,7 @@ def test_masked_literals_become_special_values_and_take_no_placeholder():
         assert encoding.to_text(encoded.values) == text
 
 
-def test_masking_leaves_its_input_alone():
+def test_masking_does_not_change_its_input():
     ranks, roles = np.array([5, 6]), np.array([Role.STRING, Role.READ])
     ids = Encoding(VOCABULARY, masked_literals=frozenset({Role.STRING})).encode_ranks(ranks, roles)
     assert (ids.tolist(), ranks.tolist()) == ([Special.STRING, 8], [5, 6])
@@ -78,7 +78,7 @@ def test_the_seed_draws_the_placeholders():
     assert encoding.encode_ranks(np.array([[2, 3]]), seeds=[1]).tolist() == [drawn[0]]
 
 
-def test_saved_and_loaded(tmp_path):
+def test_a_saved_encoding_is_loaded_equal(tmp_path):
     encoding = Encoding(
         VOCABULARY, Vocabulary(["Module"]), "randomized", 7, frozenset({Role.NUMBER}), Vocabulary(["größe"])
     )

@@ -1,4 +1,4 @@
-"""Imports point one way, and prediction needs neither torch nor pyarrow."""
+"""Modules import from layers above, and prediction needs neither torch nor pyarrow."""
 
 import ast
 import subprocess
@@ -97,7 +97,7 @@ def test_every_module_has_its_layer():
     assert {name for name, _ in modules() if part_of(name) is None} == packages
 
 
-def test_imports_point_one_way():
+def test_modules_import_only_from_layers_above():
     wrong = []
     for name, tree in modules():
         part = part_of(name)
@@ -131,7 +131,7 @@ def test_prediction_and_help_load_nothing_heavy():
     assert "torch" not in loaded_by("import rarename.corpus.store, rarename.cli.train")
 
 
-def test_the_public_names():
+def test_the_package_exports_its_public_names():
     assert rarename.__all__ == sorted(rarename.__all__, key=lambda name: (not name.isupper(), name))
     assert set(rarename.__all__) == {
         "LANGUAGES", "STRATEGIES", "Anonymized", "AnonymizedSource", "Encoded", "Encoding", "Language",

@@ -20,7 +20,7 @@ def test_a_repeated_name_keeps_its_first_rank():
     assert [vocabulary.rank(name) for name in ("a", "b", "c", "d")] == [0, 1, 2, None]
 
 
-def test_a_name_that_looks_like_a_placeholder_is_never_kept():
+def test_a_name_in_the_form_of_a_placeholder_is_never_kept():
     names = ["VAR1", "VARx", "VAR", "VAR22", "VAR1x", "xVAR1", "VAR1\n", "VAR٣"]
     assert list(Vocabulary(names)) == ["VARx", "VAR", "VAR1x", "xVAR1", "VAR1\n", "VAR٣"]
     assert is_placeholder("VAR0") and not is_placeholder("var0")

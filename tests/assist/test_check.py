@@ -354,7 +354,7 @@ def test_long_strings_of_data_do_not_make_a_file_minified(checker, tmp_path):
     [
         ("#!/usr/bin/env python3", None, "python"),
         ("#!/usr/bin/env -S node --no-warnings", None, "javascript"),
-        ("#!/opt/python/bin/perl", None, None),  # a folder is no program
+        ("#!/opt/python/bin/perl", None, None),  # a folder is not a program
         ("# python", None, None),
         ("# python", PYTHON, "python"),
     ],

@@ -70,7 +70,7 @@ def test_continuations_of_a_name_that_nothing_follows(completer):
     assert ["Call", "NameLoad"] in found
     for rest in (".read()", "(1)"):
         assert continuations(completer, f"def f(reader):\n    x = rea‸{rest}")[1] == [["NameLoad"]]
-    assert continuations(completer, "def f(rea‸")[1] == [["NameParam"]]  # a parameter is no expression
+    assert continuations(completer, "def f(rea‸")[1] == [["NameParam"]]  # a parameter is not an expression
     # A name alone is completed to a call, which is one of the continuations, and not there twice.
     nodes, found = continuations(completer, "def f(reader):\n    rea‸")
     assert nodes == ["Expr", "Call"]
@@ -233,7 +233,7 @@ def test_wrong_positions_and_models_are_errors(completer, python_run):
         Completer.load("javascript", completer.folder.path)
 
 
-def test_the_command_with_a_model(completion_run, tmp_path, capsys):
+def test_the_command_prints_suggestions(completion_run, tmp_path, capsys):
     path = tmp_path / "loader.py"
     arguments = ["complete", str(path), "--line", "1", "--model", str(completion_run), "--column"]
     path.write_text("zebra_file = 1; zeb")

@@ -1,4 +1,4 @@
-"""The models of the package: small, described by their cards, and right about simple examples."""
+"""The models of the package: small, described by their cards, and correct on simple examples."""
 
 import json
 import re

@@ -160,7 +160,7 @@ def test_large_member_is_left_out(tmp_path):
         assert reasons(skips) == [("pkg/big.py", "over 1000 bytes", "2560 bytes")]
 
 
-def test_zip_bomb_is_seen_by_its_ratio(tmp_path):
+def test_zip_bomb_is_detected_by_its_ratio(tmp_path):
     path = make(tmp_path / "x.zip", [("bomb.py", bytes(9_000_000))])
     with zipfile.ZipFile(path) as archive:
         packed = archive.getinfo("bomb.py").compress_size  # differs between versions of zlib
@@ -181,7 +181,7 @@ def test_members_of_a_zip_share_one_budget(tmp_path):
     assert reasons(skips) == [("pkg", "archive over its limits", "over 1000 bytes, uncompressed")]
 
 
-def test_wrong_declared_size_of_a_zip_member_is_noticed(tmp_path):
+def test_wrong_declared_size_of_a_zip_member_is_detected(tmp_path):
     for declared in (5, 50_000):
         path = make(tmp_path / f"{declared}.zip", [("a.py", b"x" * 5000), ("b.py", b"fine")])
         content = path.read_bytes()
@@ -208,7 +208,7 @@ def test_directory_too_large_to_load_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "detail"), [("x.zip", "3 members beyond 5"), ("x.tar", "members beyond 5")])
-def test_surplus_members_are_left_out(tmp_path, name, detail):
+def test_members_over_the_limit_are_left_out(tmp_path, name, detail):
     path = make(tmp_path / name, [(f"{number}.py", b"1") for number in range(8)])
     documents, skips = read_all(source_of(path, options=SourceOptions(max_members=5)))
     assert len(documents) == 5
@@ -226,7 +226,7 @@ def test_compressed_tar_bomb_is_not_unpacked_beyond_its_budget(tmp_path):
         info = tarfile.TarInfo("zeros.bin")
         info.size = 150_000_000
         archive.addfile(info, Zeros())
-        archive.addfile(tarfile.TarInfo("behind.py"))
+        archive.addfile(tarfile.TarInfo("last.py"))
     with little_memory():
         documents, skips = read_all(source_of(path))
     assert documents == {"pkg/first.py": b""}
@@ -253,7 +253,7 @@ def test_chain_of_tar_headers_does_not_exhaust_the_stack(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz", "tar.bz2", "tar.xz"])
-def test_truncated_archive_gives_what_is_left_and_says_so(tmp_path, ending):
+def test_truncated_archive_is_read_up_to_the_damage_and_reported(tmp_path, ending):
     members = [(f"{number}.py", bytes([65 + number]) * 3000) for number in range(20)]
     content = make(tmp_path / f"whole.{ending}", members).read_bytes()
     for tenth in range(10):
@@ -285,7 +285,7 @@ def test_sparse_file_ends_the_reading(tmp_path):
     assert reasons(skips) == [("pkg", "archive is broken", "the rest cannot be read: sparse file")]
 
 
-def test_what_is_no_archive_says_so(tmp_path):
+def test_a_file_that_is_not_an_archive_is_reported(tmp_path):
     for name, text in (("x.zip", "x.zip cannot be opened: File is not a zip file"),
                        ("x.tar.gz", "the rest cannot be read: ")):  # fmt: skip
         path = tmp_path / name

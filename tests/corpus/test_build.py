@@ -155,7 +155,7 @@ def test_values_are_ranked_the_same_in_many_ranges_of_hashes(projects, tmp_path,
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
 
-def test_the_same_content_has_the_same_digest_however_it_was_asked_for(projects, tmp_path, corpus_folder):
+def test_the_digest_depends_on_the_content_and_not_on_the_request(projects, tmp_path, corpus_folder):
     shutil.copytree(projects, tmp_path / projects.name)
     (tmp_path / "list.txt").write_text(f"{tmp_path / projects.name}\n")
     prepare(tmp_path / "corpus", [f"@{tmp_path / 'list.txt'}"], SETTINGS)
@@ -169,7 +169,7 @@ def test_other_content_of_the_same_size_has_another_digest(tmp_path, corpus_fold
     assert content_digest(tmp_path / "corpus") != content_digest(corpus_folder)
 
 
-def test_nothing_but_the_corpus_is_left(corpus_folder):
+def test_intermediate_files_are_removed(corpus_folder):
     names = {path.name.split("-")[0] for path in corpus_folder.iterdir()}
     assert names == {"manifest.json", "skipped.jsonl", "types.arrow", "values.arrow", "train", "validation", "test"}
 
@@ -266,7 +266,7 @@ def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_p
     prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
 
 
-def test_whichever_write_fails_the_same_command_resumes(tmp_path, monkeypatch):
+def test_the_same_command_resumes_after_any_failed_write(tmp_path, monkeypatch):
     write_projects(tmp_path / "src", {f"p{n}/m.py": f"def f{n}(a):\n    return a.x{n} + {n}\n" for n in range(4)})
     writes = []
 
@@ -292,7 +292,7 @@ def test_whichever_write_fails_the_same_command_resumes(tmp_path, monkeypatch):
 BODY = "".join(f"    total_{n} = first.method_{n}(second, {n}) + third[{n}]\n" for n in range(40))
 
 
-def test_one_of_each_cluster_of_near_duplicates_stays(tmp_path):
+def test_one_file_of_each_cluster_of_near_duplicates_is_kept(tmp_path):
     files = {
         "a/one.py": f"def alpha(first, second, third):\n{BODY}",
         "b/two.py": f"def alpha(first, second, third):\n    # A comment.\n{BODY}    return total_1\n",
@@ -312,7 +312,7 @@ def test_projects_are_drawn_without_their_near_duplicates(tmp_path):
     assert splits == [["a"], [], ["c"]]
 
 
-def test_of_identical_functions_the_one_in_training_gives_way(tmp_path):
+def test_of_identical_functions_the_one_in_training_is_dropped(tmp_path):
     shared = "def shared(a, b, c):\n    return a + b * c\n"
     files = {
         "a/m.py": shared + "def only_a(x):\n    return [x, x, 1]\n",
@@ -397,7 +397,7 @@ def great_line(has_bug, tokens, location, targets, candidates, path):
     return json.dumps(example)
 
 
-def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
+def test_published_bugs_and_their_clean_twins_are_not_near_duplicates(tmp_path):
     tokens = ["#NEWLINE#", "def f(", *["a", ",", "b", ")", ":", "#NEWLINE#", "#INDENT#", "return", "a", "+", "b"]]
     lines = []
     for owner in range(8):
@@ -418,12 +418,12 @@ def test_ready_made_bugs_stay_beside_their_clean_twins(tmp_path):
         assert file.bug.repair_targets == (4,)
 
 
-def test_sources_without_code_leave_a_clear_word(tmp_path):
+def test_sources_without_code_are_an_error(tmp_path):
     with pytest.raises(CorpusError, match=r"no file is left for a corpus \(1 × syntax error\)"):
         build(tmp_path, {"a/broken.py": "def f(:\n"})
 
 
-def test_a_folder_that_is_no_corpus_is_not_touched(tmp_path):
+def test_a_folder_that_is_not_a_corpus_is_not_touched(tmp_path):
     (tmp_path / "precious.txt").write_text("mine")
     with pytest.raises(CorpusError, match="exists and is not a corpus; choose another folder"):
         prepare(tmp_path, ["stdlib"], SETTINGS)
@@ -455,8 +455,8 @@ def test_a_request_that_failed_at_once_can_be_corrected(tmp_path, projects):
     prepare(tmp_path / "corpus", [str(projects / "json")], SETTINGS)
 
 
-def test_names_spelt_like_placeholders_are_in_no_vocabulary(tmp_path):
-    """However frequent they are; and training, which reads ranks, sees what use, which reads names, sees."""
+def test_names_in_the_form_of_placeholders_are_in_no_vocabulary(tmp_path):
+    """However frequent they are. Ranks of a corpus and names of a file give the same ids."""
     text = "def f{0}(VAR1, self):\n    VAR1 = VAR1 + VAR2 + VAR1\n    return self.x{0}, VAR1\n"
     corpus = build(tmp_path, {f"p{n}/m.py": text.format(n) for n in range(4)}, keep_near_duplicates=True)
     vocabulary = corpus.vocabulary(1)
@@ -491,7 +491,7 @@ def test_wrong_settings_are_refused(tmp_path):
         prepare(tmp_path / "file", ["stdlib"], SETTINGS)
 
 
-def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
+def test_a_folder_without_a_manifest_is_not_a_corpus(tmp_path):
     with pytest.raises(CorpusError, match=r"is not a corpus \(it has no manifest.json\); make one"):
         Corpus(tmp_path)
 
@@ -505,14 +505,14 @@ def test_a_folder_without_a_manifest_is_no_corpus(tmp_path):
         ('{"format": "rarename-corpus", "version": 99}', "99; this rarename reads rarename-corpus version 2"),
     ],
 )
-def test_a_manifest_that_cannot_be_read_says_so(tmp_path, text, message):
+def test_an_unreadable_manifest_is_an_error(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(CorpusError, match=message):
         Corpus(tmp_path)
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000])
-def test_a_truncated_table_says_so(tmp_path, corpus_folder, size):
+def test_a_truncated_table_is_an_error(tmp_path, corpus_folder, size):
     shutil.copy(corpus_folder / "values.arrow", tmp_path / "values.arrow")
     with (tmp_path / "values.arrow").open("r+b") as file:
         file.truncate(size)

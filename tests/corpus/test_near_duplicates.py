@@ -87,5 +87,5 @@ def test_short_files_are_compared_as_a_whole():
     assert cluster(np.stack([*same, signature(hashes(["a", "c"]))])).tolist() == [0, 0, 2]
 
 
-def test_no_files_no_clusters():
+def test_no_files_have_no_clusters():
     assert cluster(np.empty((0, NUM_HASHES), dtype=np.uint32)).tolist() == []

@@ -1,4 +1,4 @@
-"""Published records come in by line, with the paths, projects and filters of the lists that go with them."""
+"""Published records come in by line, with the paths, projects and filters of their lists."""
 
 import gzip
 import json
@@ -82,7 +82,7 @@ def test_record_without_a_list_is_its_own_project(trees):
     assert documents[2].path == documents[2].project == "python_train.json:3"
 
 
-def test_list_can_be_named(trees, tmp_path):
+def test_list_of_paths_can_be_named(trees, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("".join(f"data/o/r/{name}.py\n" for name in ("first", "second", "c", "d", "e", "f")))
     documents, _ = read_all([trees], SourceOptions(record_paths=(other,)))
@@ -97,7 +97,7 @@ def test_lists_must_match_the_files(trees, tmp_path):
         read_all([trees], SourceOptions(record_paths=(tmp_path / "nowhere",)))
 
 
-def test_the_papers_filters(trees, tmp_path):
+def test_filters_of_the_paper_are_applied(trees, tmp_path):
     duplicates = tmp_path / "duplicates.json"
     prefix = "/scratch/someone/py150/data/"
     duplicates.write_text(json.dumps([[prefix + "ann/one/a.py", prefix + "bob/x/d.py"], [prefix + "cy/z/f.py"]]))
@@ -155,7 +155,7 @@ CLUSTERS = "expected a JSON list of clusters, each a list of paths"
         (read_allow_list, '{"filepath"\n', "expected one JSON object per line, but it is not JSON: "),
     ],
 )
-def test_wrong_list_is_an_error_that_says_what_was_expected(tmp_path, reader, text, message):
+def test_wrong_list_is_an_error_with_the_expected_format(tmp_path, reader, text, message):
     path = tmp_path / "list"
     path.write_text(text)
     with pytest.raises(SourceError) as caught:
@@ -175,7 +175,7 @@ def test_bad_and_blank_and_long_lines_are_reported_by_their_number(tmp_path):
     assert reasons == [("x.json:3", "malformed record"), ("x.json:4", "over 300 bytes")]
 
 
-def test_broken_gzip_gives_what_is_left(tmp_path, trees):
+def test_broken_gzip_is_read_up_to_the_damage(tmp_path, trees):
     lines = "".join(tree_line(f"name{number}{number * 7919}") + "\n" for number in range(5000))
     path = tmp_path / "x.json.gz"
     packed = gzip.compress(lines.encode())

@@ -1,4 +1,4 @@
-"""What the user names becomes sources: folders, archives, packages, lists; what is left out is said."""
+"""Specs become sources: folders, archives, packages and lists. What is left out is reported."""
 
 import json
 import os
@@ -25,7 +25,7 @@ JAVASCRIPT = replace(TOKENS, name="javascript", suffixes=(".js",))
 
 
 def run(specs, work, options=None, language=PYTHON):
-    """The documents, the skips and the sources, by way of pickle as in another process."""
+    """The documents, the skips and the sources, after pickling as for another process."""
     specs = [str(spec) for spec in specs]
     sources, missing = resolve(specs, language, work, options or SourceOptions(), NullProgress())
     sources = pickle.loads(pickle.dumps(sources))
@@ -62,13 +62,13 @@ def test_folder_of_projects_has_one_project_per_entry(tmp_path):
 
 
 @pytest.mark.parametrize("mark", ["pyproject.toml", "setup.py", "setup.cfg", "package.json", ".git/HEAD"])
-def test_folder_that_looks_like_a_project_is_one(tmp_path, mark):
+def test_folder_with_project_files_is_one_project(tmp_path, mark):
     write(tmp_path / "repo", "src/a.py", "tests/b.py", mark)
     assert {document.project for document in run([tmp_path / "repo"], tmp_path)[0]} == {"repo"}
 
 
 @pytest.mark.parametrize(("depth", "project"), [(0, "repos"), (1, "owner"), (2, "owner/name"), (9, "owner/name/a")])
-def test_depth_of_projects_can_be_said(tmp_path, depth, project):
+def test_depth_of_projects_can_be_set(tmp_path, depth, project):
     write(tmp_path / "repos", "owner/name/a.py", "setup.py/x")
     documents, _, _ = run([tmp_path / "repos"], tmp_path, SourceOptions(project_depth=depth))
     assert documents[0].project == project
@@ -158,7 +158,7 @@ def test_archive_has_its_hash_and_one_project(tmp_path):
     assert len(sources[0].origin.sha256) == 64
 
 
-def test_list_names_sources_beside_itself(tmp_path):
+def test_paths_in_a_list_are_relative_to_its_folder(tmp_path):
     write(tmp_path / "lists/code", "one/a.py")
     (tmp_path / "lists/all.txt").write_text("# what to read\n\ncode\n")
     assert paths(run([f"@{tmp_path}/lists/all.txt"], tmp_path)[0]) == ["code/one/a.py"]
@@ -192,7 +192,7 @@ def test_wrong_list_is_an_error(tmp_path, text, message):
         ("npm:user/repo", "'npm:user/repo' names no package"),
     ],
 )  # fmt: skip
-def test_name_that_means_nothing_is_an_error(tmp_path, spec, message):
+def test_unknown_source_is_an_error(tmp_path, spec, message):
     with pytest.raises(SourceError) as caught:
         run([spec], tmp_path)
     assert str(caught.value).startswith(message)
@@ -217,7 +217,7 @@ def test_nothing_to_read_is_an_error_with_the_first_reason(tmp_path):
         run([tmp_path / "empty"], tmp_path)
 
 
-def test_other_file_is_an_error(tmp_path):
+def test_file_of_another_kind_is_an_error(tmp_path):
     write(tmp_path, "notes.md")
     message = r"notes.md: not a file of python \(one of .py, .zip, .whl, .*, nor published"
     with pytest.raises(SourceError, match=message):
@@ -278,7 +278,7 @@ def test_packages_are_downloaded_once_and_a_missing_one_is_a_skip(tmp_path, loca
     assert paths(again) == paths(documents)
 
 
-def test_wheel_for_another_platform_will_do(tmp_path, local_index):
+def test_wheel_for_another_platform_is_accepted(tmp_path, local_index):
     version = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     other = "win_amd64" if sys.platform != "win32" else "manylinux2014_x86_64"
     make_wheel(local_index, "delta", tag=f"{version}-{version}-{other}")
@@ -296,7 +296,7 @@ def test_source_distribution_is_never_built(tmp_path, local_index):
     assert not (tmp_path / "was_run").exists()
 
 
-def test_emptied_download_says_what_to_do(tmp_path):
+def test_emptied_download_is_an_error_with_a_remedy(tmp_path):
     folder = tmp_path / "work/downloads/pypi/alpha@newest"
     folder.mkdir(parents=True)
     message = r"expected one archive of alpha in .*, met none; remove that folder to download"
@@ -325,7 +325,7 @@ NPM = shutil.which("npm")
 
 @pytest.mark.skipif(NPM is None or os.name == "nt", reason="needs npm")
 def test_npm_package_is_packed_without_scripts(tmp_path, monkeypatch):
-    """The real npm packs a folder that stands in for the registry's package."""
+    """The real npm packs a folder instead of a package of the registry."""
     package = write(tmp_path / "package", "index.js", "lib/deep.js")
     trap = f"touch {tmp_path / 'was_run'}"
     manifest = {"name": "@scope/beta", "version": "3.1.0", "scripts": {"prepack": trap, "prepare": trap}}
@@ -352,7 +352,7 @@ def test_failing_npm_is_quoted(tmp_path, monkeypatch):
         run(["npm:beta@1.0"], tmp_path / "work")
 
 
-def test_tool_that_never_answers_is_given_up(tmp_path, monkeypatch):
+def test_tool_without_an_answer_times_out(tmp_path, monkeypatch):
     def never(*_, **__):
         raise subprocess.TimeoutExpired("pip", 1)
 

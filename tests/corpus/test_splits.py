@@ -28,7 +28,7 @@ def test_every_project_is_assigned_and_no_split_is_empty(projects, seed):
     ("seed", "validation", "test"),
     [(0, {"p7", "p10"}, {"p0", "p1", "p6", "p9"}), (1, {"p1", "p3", "p14"}, {"p0", "p17"})],
 )
-def test_the_seed_decides_for_ever(seed, validation, test):
+def test_the_same_seed_gives_the_same_splits(seed, validation, test):
     splits = assign_splits({f"p{number}": number + 1 for number in range(20)}, seed)
     assert projects_of(splits, "validation") == validation
     assert projects_of(splits, "test") == test
@@ -51,7 +51,7 @@ def test_an_empty_split_takes_the_smallest_project_of_training():
     assert assign_splits({"a": 50}, seed=0) == {"a": "train"}
 
 
-def test_a_list_of_splits(tmp_path):
+def test_a_list_of_splits_is_read_and_checked(tmp_path):
     (tmp_path / "splits.txt").write_text("# by hand\n\ntrain a\ntest  b c \n")
     assert read_splits(tmp_path / "splits.txt") == {"a": "train", "b c": "test"}
     (tmp_path / "splits.txt").write_text("train a\nexam b\n")

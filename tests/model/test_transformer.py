@@ -39,7 +39,7 @@ def test_no_model_attends_to_padding_and_a_causal_one_not_to_later_nodes(causal)
 
 
 def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkeypatch):
-    """Seven places in two layers, each with the configured rate, and only in training."""
+    """Seven dropouts in two layers, each with the configured rate, and only in training."""
     calls = []
 
     def record(tensor, rate, training=True):

@@ -55,7 +55,7 @@ def test_within_is_corrected_only_where_one_pair_may_refute():
     assert [found for found, _ in judge([refuting, equal])] == ["undecided", "holds"]
 
 
-def test_within_says_how_far_the_nearest_bound_is():
+def test_within_returns_the_distance_to_the_nearest_bound():
     assert within(-0.02, 0.0, [difference(-0.005, 0.01)])[0][1] == pytest.approx(0.005)
     assert within(-0.01, math.inf, [difference(0.02, 0.03)])[0][1] == pytest.approx(0.03)
 
@@ -102,7 +102,7 @@ def test_a_claim_must_hold_at_every_size_and_is_refuted_by_one(results, number, 
 @pytest.mark.parametrize(
     ("both", "expected"), [(0.401, "holds"), (0.3, "holds"), (0.45, "does not hold"), (0.41, "undecided")]
 )
-def test_both_against_the_better_of_two_by_validation(results, both, expected):
+def test_both_is_compared_with_the_better_one_on_validation(results, both, expected):
     results.add_seeds(0.0001, task="completion")
     results.add("ordered", 100, 0.4, task="completion")
     curve = [{"examples": 1000, "validation": {"mrr_values": 0.3}}]
@@ -158,7 +158,7 @@ def test_claims_without_cells_have_no_verdict(results):
 
 
 @pytest.mark.parametrize("changes", [{"task": "completion"}, {"preset": "tiny"}, {"code": {"recipe": 2}}, None])
-def test_without_a_known_seed_variance_nothing_is_shown(results, changes):
+def test_without_a_known_seed_variance_claims_are_undecided(results, changes):
     results.add("ordered", 100, 0.4)
     results.add("standard", 100, 0.3)
     if changes:
@@ -185,7 +185,7 @@ def test_changed_settings_are_not_the_claim_of_the_paper(results):
     assert verdicts(results, ANONYMIZATION) == []
 
 
-def test_undecided_claims_say_what_it_would_take(results):
+def test_undecided_claims_list_what_would_decide_them(results):
     for seed, score in enumerate((0.3, 0.34)):
         results.add("standard", 100, score, seed=seed)
     results.add("ordered", 100, 0.35)

@@ -1,4 +1,4 @@
-"""Results are grouped by what makes them comparable, and told apart by what was varied."""
+"""Groups hold comparable results; series differ in what was varied."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_results_that_cannot_be_compared_are_in_different_groups(results, change
     assert [len(group.results) for group in groups(results)] == [1, 1]
 
 
-def test_groups_of_two_scales_have_titles_of_their_own(results):
+def test_groups_of_two_scales_have_different_titles(results):
     results.add("ordered", 100, 0.3)
     results.add("ordered", 100, 0.6, experiment="large", preset="paper", corpus={"name": "py150", "digest": "7"})
     results.add("ordered", 100, 0.4, language="javascript")
@@ -72,7 +72,7 @@ def test_settings_that_differ_from_most_make_another_series(results):
     assert group.sizes == [20, 100, 1000]
 
 
-def test_saving_more_often_is_no_other_series(results):
+def test_saving_more_often_is_not_another_series(results):
     results.add("ordered", 100, 0.3, settings={"training.save_every_seconds": 1.0})
     results.add("ordered", 1000, 0.3, settings={"training.save_every_seconds": 2.0})
     assert groups(results)[0].series == ["ordered"]
@@ -123,7 +123,7 @@ def test_own_seeds_come_before_those_of_related_groups(results):
     assert degrees == [3, 1]
 
 
-def test_cells_are_compared_project_by_project_with_the_metric_asked_for(results):
+def test_cells_are_compared_by_project_in_the_given_metric(results):
     results.add_seeds(task="completion")
     results.add("ordered", 100, 0.3, task="completion")
     results.add("standard", 100, 0.2, task="completion")

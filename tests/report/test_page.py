@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A little of everything."""
+    """Results for every section of the report."""
     results = Results(tmp_path_factory.mktemp("filled") / "results")
     for seed in (0, 1):
         for size in (0, 100, 1000):
@@ -45,7 +45,7 @@ def written(filled):
     return folder
 
 
-def test_the_page_begins_with_verdicts_and_says_what_they_rest_on(written):
+def test_the_page_begins_with_verdicts_and_their_basis(written):
     text = (written / "results.md").read_text(encoding="utf-8")
     assert "In short: of 6 verdicts on 11 claims, 3 hold, 0 do not hold, and 3 are undecided." in text
     claim = "[1. Anonymization is better than `standard`](#1-anonymization-is-better-than-standard)"
@@ -106,7 +106,7 @@ def test_the_same_results_give_the_same_bytes(filled, written, tmp_path):
     assert [path for path in files if (tmp_path / path).read_bytes() != (written / path).read_bytes()] == []
 
 
-def test_one_model_is_enough(results, tmp_path):
+def test_one_model_is_enough_for_a_report(results, tmp_path):
     results.add("ordered", 100, 0.3, metrics={"joint_accuracy": 0.3}, curve=[])
     write_report(make_report(results.folder), tmp_path)
     text = (tmp_path / "results.md").read_text(encoding="utf-8")
@@ -155,14 +155,14 @@ def ours():
     return make_report(ROOT / "results")
 
 
-def test_our_page_is_that_of_our_results(ours):
+def test_our_page_is_generated_from_our_results(ours):
     figures = [path.stem for path in (ROOT / "docs" / "figures").glob("*.svg")]
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert text == page(ours, figures), "run: rarename report results --output-dir docs --readme README.md"
     assert len(text.splitlines()) <= 300
 
 
-def test_the_tables_of_the_readme_are_those_of_our_results(ours):
+def test_the_tables_of_the_readme_are_generated_from_our_results(ours):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert update_tables(text, ours.groups) == text, "run: rarename report results --output-dir docs --readme README.md"
     assert readme_table(ours.groups, "misuse") in text

@@ -116,11 +116,11 @@ def test_a_run_that_is_stopped_again_and_again_ends_with_the_same_weights(config
 
 
 class Killed(BaseException):
-    """Stands for SIGKILL at a point of the code."""
+    """Simulates SIGKILL at a point of the code."""
 
 
-def test_killed_at_any_write_a_run_ends_with_the_same_weights(config, undisturbed, tmp_path, monkeypatch):
-    """Each life ends before or after a file is renamed, a few writes later than it began."""
+def test_a_run_killed_at_any_write_ends_with_the_same_weights(config, undisturbed, tmp_path, monkeypatch):
+    """Each process ends before or after a file is renamed, a few writes after its start."""
     folder, random, real_replace = tmp_path / "run", Random(0), Path.replace
     for life in range(6):
         num_left = random.randrange(1, 4)
@@ -158,7 +158,7 @@ def test_a_killed_process_is_resumed(config, undisturbed, tmp_path):
 
 
 @pytest.mark.parametrize("event", ["ctrl-c", "closed output"])
-def test_interrupted_the_step_ends_and_the_state_is_saved(config, undisturbed, tmp_path, event, monkeypatch, capsys):
+def test_an_interrupted_run_ends_its_step_and_saves(config, undisturbed, tmp_path, event, monkeypatch, capsys):
     def interrupt(text):
         if event == "closed output":
             raise BrokenPipeError
@@ -250,7 +250,7 @@ def test_embeddings_of_a_run(undisturbed, monkeypatch):
 # Errors
 
 
-def test_a_run_is_not_started_where_it_must_not(config, undisturbed, tmp_path, capsys):
+def test_an_existing_folder_is_not_overwritten(config, undisturbed, tmp_path, capsys):
     with pytest.raises(RunError, match=r"holds a run with other settings: seed \(0, not 5\); choose another folder"):
         train(dataclasses.replace(config, seed=5), undisturbed, resume=True)
     (tmp_path / "precious.txt").write_text("mine")

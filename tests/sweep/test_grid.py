@@ -1,4 +1,4 @@
-"""Experiment files become trials; what is wrong with a file is said before anything is trained."""
+"""Experiment files become trials; a wrong file is an error before training starts."""
 
 import re
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_names_of_trials(tmp_path, grid, name):
     assert [trial.name for trial in load(tmp_path, f"[[grid]]\n{grid}\n").trials] == [name]
 
 
-def test_settings_of_the_file_are_those_of_every_trial_unless_the_grid_says_otherwise(tmp_path):
+def test_settings_of_the_file_apply_to_every_trial_unless_the_grid_has_its_own(tmp_path):
     text = "[settings]\nmodel.num_layers = 5\nseed = 3\n[[grid]]\nmodel.num_layers = [5, 2]\n"
     configs = [trial.config() for trial in load(tmp_path, text).trials]
     assert [(config.model.num_layers, config.seed) for config in configs] == [(5, 3), (2, 3)]
@@ -87,7 +87,7 @@ def test_equal_trials_are_trained_once(tmp_path):
         ("[[grid]]\nseed = 0\n[[grid]\n", "some-name.toml cannot be read: "),
     ],
 )
-def test_what_is_wrong_in_an_experiment_file_is_said(tmp_path, text, message):
+def test_a_wrong_experiment_file_is_an_error_with_the_reason(tmp_path, text, message):
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text)
 
@@ -124,8 +124,8 @@ def test_the_page_lists_our_experiments_and_counts_their_trials():
     assert {name: int(count) for name, count in rows.items()} == {name: len(each.trials) for name, each in ours.items()}
 
 
-def test_our_results_are_those_that_our_files_ask_for():
-    """A change of a file, a default or a preset would make all of them stale."""
+def test_our_results_match_our_experiment_files():
+    """A change of a file, a default or a preset would make all results stale."""
     import dataclasses
 
     from rarename.config import RECIPE_VERSION, flatten

@@ -1,4 +1,4 @@
-"""Reading result files: what is wrong with one is said."""
+"""Result files are read, or refused with the reason."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Sweeps: every trial once, whatever happens in between, and no result of anything else."""
+"""Sweeps: every trial is trained once, whatever interrupts it, and only valid results are kept."""
 
 import dataclasses
 import json
@@ -89,7 +89,7 @@ class InThisThread(Executor):
         return future
 
 
-class Place:
+class Sandbox:
     """A folder with experiment files, runs and results."""
 
     def __init__(self, folder: Path, corpus: Path) -> None:
@@ -130,17 +130,17 @@ class Place:
 @pytest.fixture(scope="module")
 def finished(corpus_folder, tmp_path_factory):
     """A sweep that is done. Tests that change it must copy it first."""
-    place = Place(tmp_path_factory.mktemp("sweep"), corpus_folder)
-    (place.folder / "tiny.toml").write_text(MISUSE)
-    statuses, submitted = place.run()
+    sandbox = Sandbox(tmp_path_factory.mktemp("sweep"), corpus_folder)
+    (sandbox.folder / "tiny.toml").write_text(MISUSE)
+    statuses, submitted = sandbox.run()
     assert submitted == NAMES
     assert {status.state for status in statuses.values()} == {"done"}
-    return place
+    return sandbox
 
 
 @pytest.fixture
-def place(finished, tmp_path):
-    return Place(Path(shutil.copytree(finished.folder, tmp_path / "copy")), finished.corpus)
+def sandbox(finished, tmp_path):
+    return Sandbox(Path(shutil.copytree(finished.folder, tmp_path / "copy")), finished.corpus)
 
 
 @pytest.fixture
@@ -176,64 +176,64 @@ def test_run_folders_are_named_by_their_config(finished, tmp_path):
     assert len(set(names)) == 3
     assert re.fullmatch(r"misuse-ordered-40-0-[0-9a-f]{8}", names[0])
     (tmp_path / "tiny.toml").write_text(MISUSE.replace("d_ff = 16", "d_ff = 32"))
-    others = [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs]
+    others = [job.run_folder.name for job in Sandbox(tmp_path, finished.corpus).sweep().jobs]
     assert set(names).isdisjoint(others)
     (tmp_path / "tiny.toml").write_text(MISUSE.replace("corpora/ten", "elsewhere/other-name"))
-    assert [job.run_folder.name for job in Place(tmp_path, finished.corpus).sweep().jobs] == names
+    assert [job.run_folder.name for job in Sandbox(tmp_path, finished.corpus).sweep().jobs] == names
 
 
-def test_what_is_done_is_not_done_again_wherever_the_corpus_was(place):
-    edited(settings={"corpus": "corpora/elsewhere"})(place.result_path("full-0"))
-    before = {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
-    assert place.run()[1] == []
-    assert before == {path: path.stat().st_mtime_ns for path in place.folder.rglob("*.*")}
+def test_finished_trials_are_not_repeated_wherever_the_corpus_is(sandbox):
+    edited(settings={"corpus": "corpora/elsewhere"})(sandbox.result_path("full-0"))
+    before = {path: path.stat().st_mtime_ns for path in sandbox.folder.rglob("*.*")}
+    assert sandbox.run()[1] == []
+    assert before == {path: path.stat().st_mtime_ns for path in sandbox.folder.rglob("*.*")}
 
 
 @pytest.mark.parametrize("has_corpus_moved", [False, True])
-def test_a_finished_run_is_only_evaluated(place, finished, monkeypatch, tmp_path, has_corpus_moved):
-    place.result_path("full-0").unlink()
+def test_a_finished_run_is_only_evaluated(sandbox, finished, monkeypatch, tmp_path, has_corpus_moved):
+    sandbox.result_path("full-0").unlink()
     if has_corpus_moved:
-        config = place.run_folder("full-0") / "config.toml"
-        config.write_text(config.read_text().replace(str(place.corpus), "gone"))
+        config = sandbox.run_folder("full-0") / "config.toml"
+        config.write_text(config.read_text().replace(str(sandbox.corpus), "gone"))
     monkeypatch.setattr("rarename.training.trainer.Trainer._step", None)
-    statuses, submitted = place.run()
+    statuses, submitted = sandbox.run()
     assert (submitted, statuses["full-0"].state) == (["full-0"], "done")
-    assert place.content("full-0") == finished.content("full-0")
+    assert sandbox.content("full-0") == finished.content("full-0")
 
 
-def test_results_of_another_experiment_with_the_same_settings_are_taken_over(place, never_trained):
-    (place.folder / "other.toml").write_text(MISUSE.replace('"Tiny"', '"Other"').replace("seed = 0", "seed = [0, 1]"))
-    told = []
-    statuses, submitted = place.run(
-        "*-0", name="other", on_status=lambda name, status: told.append((name, status.state, status.reason))
+def test_results_of_another_experiment_with_the_same_settings_are_copied(sandbox, never_trained):
+    (sandbox.folder / "other.toml").write_text(MISUSE.replace('"Tiny"', '"Other"').replace("seed = 0", "seed = [0, 1]"))
+    seen = []
+    statuses, submitted = sandbox.run(
+        "*-0", name="other", on_status=lambda name, status: seen.append((name, status.state, status.reason))
     )
     assert submitted == []
     assert {status.state for status in statuses.values()} == {"done"}
-    assert told[0] == ("ordered-40-0", "done", "copied from tiny/ordered-40-0")
-    ours, theirs = (read_result(place.result_path("ordered-40-0", name)) for name in ("other", "tiny"))
+    assert seen[0] == ("ordered-40-0", "done", "copied from tiny/ordered-40-0")
+    ours, theirs = (read_result(sandbox.result_path("ordered-40-0", name)) for name in ("other", "tiny"))
     assert ours == dataclasses.replace(theirs, experiment="other", title="Other")
-    sweep = place.sweep("other")
+    sweep = sandbox.sweep("other")
     assert sweep.statuses(sweep.jobs)["ordered-40-1"] == TrialStatus("open")
 
 
 def test_embeddings_are_part_of_the_result_if_the_file_asks_for_them(tmp_path, corpus_folder):
-    place = Place(tmp_path, corpus_folder)
+    sandbox = Sandbox(tmp_path, corpus_folder)
     (tmp_path / "tiny.toml").write_text(COMPLETION.replace("[embeddings]", ""))
-    assert place.run()[1] == ["standard-pointer-40-0"]
+    assert sandbox.run()[1] == ["standard-pointer-40-0"]
     (tmp_path / "tiny.toml").write_text(COMPLETION)
-    assert place.sweep().statuses(place.sweep().jobs)["standard-pointer-40-0"] == TrialStatus(
+    assert sandbox.sweep().statuses(sandbox.sweep().jobs)["standard-pointer-40-0"] == TrialStatus(
         "open", "stale: no embeddings"
     )
-    statuses, _ = place.run()
+    statuses, _ = sandbox.run()
     assert set(statuses["standard-pointer-40-0"].result.embeddings["cosine"]) == {
         "within_placeholders", "within_vocabulary", "between",
     }  # fmt: skip
-    assert len(read_result(place.result_path("standard-pointer-40-0")).embeddings["points"]) == 40 + 50
+    assert len(read_result(sandbox.result_path("standard-pointer-40-0")).embeddings["points"]) == 40 + 50
     shutil.copytree(tmp_path / "results" / "tiny", tmp_path / "results" / "before")
-    content = json.loads(place.result_path("standard-pointer-40-0", "before").read_text())
-    place.result_path("standard-pointer-40-0", "before").write_text(json.dumps(content | {"embeddings": {}}))
+    content = json.loads(sandbox.result_path("standard-pointer-40-0", "before").read_text())
+    sandbox.result_path("standard-pointer-40-0", "before").write_text(json.dumps(content | {"embeddings": {}}))
     (tmp_path / "other.toml").write_text(COMPLETION)
-    assert place.run(name="other")[1] == []  # `tiny` has the embeddings, `before` has not
+    assert sandbox.run(name="other")[1] == []  # `tiny` has the embeddings, `before` has not
 
 
 # --- damage -------------------------------------------------------------------------------------------------------
@@ -255,16 +255,16 @@ def change_seed(path: Path) -> None:
         ("metrics.jsonl", Path.unlink), ("metrics.jsonl", cut),
     ],
 )  # fmt: skip
-def test_a_damaged_run_is_moved_aside_and_trained_again(place, finished, name, damage):
-    place.result_path("full-0").unlink()
-    folder = place.run_folder("full-0")
+def test_a_damaged_run_is_moved_aside_and_trained_again(sandbox, finished, name, damage):
+    sandbox.result_path("full-0").unlink()
+    folder = sandbox.run_folder("full-0")
     damage(folder / name)
-    statuses, _ = place.run()
+    statuses, _ = sandbox.run()
     aside = folder.with_name(f"{folder.name}.damaged-1")
     assert statuses["full-0"].state == "done"
     assert statuses["full-0"].reason.startswith(f"trained again, the old run folder is now {aside.name}: ")
     assert aside.is_dir()
-    assert place.content("full-0") == finished.content("full-0")
+    assert sandbox.content("full-0") == finished.content("full-0")
 
 
 def edited(**changes):
@@ -288,86 +288,86 @@ def edited(**changes):
         (edited(code={"recipe": 0}), "stale: recipe (0, not 1)"),
     ],
 )
-def test_a_result_that_is_damaged_or_differs_is_moved_aside_and_made_again(place, finished, damage, reason):
-    path = place.result_path("full-0")
+def test_a_damaged_or_outdated_result_is_moved_aside_and_computed_again(sandbox, finished, damage, reason):
+    path = sandbox.result_path("full-0")
     damage(path)
-    sweep = place.sweep()
+    sweep = sandbox.sweep()
     status = sweep.statuses(sweep.select(["full-0"]))["full-0"]
     assert status.state == "open" and reason in status.reason
-    statuses, submitted = place.run()
+    statuses, submitted = sandbox.run()
     assert (statuses["full-0"].state, submitted) == ("done", ["full-0"])
     assert path.with_name("full-0.json.stale-1").exists()
-    assert place.content("full-0") == finished.content("full-0")
+    assert sandbox.content("full-0") == finished.content("full-0")
 
 
 # --- stopping, failing, sharing -----------------------------------------------------------------------------------
 
 
-def test_a_stopped_sweep_resumes_and_ends_the_same(place, finished, monkeypatch):
-    place.result_path("full-0").unlink()
-    shutil.rmtree(place.run_folder("full-0"))
+def test_a_stopped_sweep_resumes_and_ends_the_same(sandbox, finished, monkeypatch):
+    sandbox.result_path("full-0").unlink()
+    shutil.rmtree(sandbox.run_folder("full-0"))
     calls = iter(range(10_000))
     monkeypatch.setattr(trials, "_stop_signal", lambda _: lambda: next(calls) > 6)
-    assert place.run()[0]["full-0"].state == "stopped"
+    assert sandbox.run()[0]["full-0"].state == "stopped"
     monkeypatch.undo()
-    assert (place.run_folder("full-0") / "trainer_state.safetensors").exists()
-    assert place.run()[0]["full-0"] == TrialStatus("done", "", read_result(place.result_path("full-0")))
-    assert place.content("full-0") == finished.content("full-0")
+    assert (sandbox.run_folder("full-0") / "trainer_state.safetensors").exists()
+    assert sandbox.run()[0]["full-0"] == TrialStatus("done", "", read_result(sandbox.result_path("full-0")))
+    assert sandbox.content("full-0") == finished.content("full-0")
 
 
-def test_an_evaluation_is_stopped_too(place, monkeypatch):
-    place.result_path("full-0").unlink()
+def test_an_evaluation_is_stopped_too(sandbox, monkeypatch):
+    sandbox.result_path("full-0").unlink()
     calls = iter(range(10_000))
     monkeypatch.setattr(trials, "_stop_signal", lambda _: lambda: next(calls) > 0)  # a finished run asks no more
-    assert place.run()[0]["full-0"] == TrialStatus("stopped")
-    assert not place.result_path("full-0").exists()
+    assert sandbox.run()[0]["full-0"] == TrialStatus("stopped")
+    assert not sandbox.result_path("full-0").exists()
 
 
-def test_nothing_begins_when_the_sweep_is_to_stop(place):
-    place.result_path("full-0").unlink()
-    statuses, submitted = place.run(should_stop=lambda: True)
+def test_no_trial_starts_after_a_stop_request(sandbox):
+    sandbox.result_path("full-0").unlink()
+    statuses, submitted = sandbox.run(should_stop=lambda: True)
     assert (submitted, statuses["full-0"], statuses["ordered-40-0"].state) == ([], TrialStatus("stopped"), "done")
-    assert not list((place.folder / "runs").glob(".stop*"))
+    assert not list((sandbox.folder / "runs").glob(".stop*"))
 
 
-def test_progress_is_shown_once_for_each_record(place, monkeypatch):
-    place.result_path("full-0").unlink()
+def test_progress_is_shown_once_for_each_record(sandbox, monkeypatch):
+    sandbox.result_path("full-0").unlink()
     monkeypatch.setattr(trials, "run_trial", lambda job: time.sleep(1.2) or TrialStatus("done"))
-    sweep, shown = place.sweep(), []
+    sweep, shown = sandbox.sweep(), []
     with ThreadPoolExecutor(1) as executor:
         sweep.run(sweep.jobs, executor=executor, on_progress=lambda name, record: shown.append(name))
     assert shown == ["full-0"]
 
 
-def test_workers_stop_after_an_error_of_the_sweep(place, monkeypatch):
+def test_workers_stop_after_an_error_of_the_sweep(sandbox, monkeypatch):
     """Such as the KeyboardInterrupt of a second Ctrl-C."""
-    (place.folder / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 4000"))
+    (sandbox.folder / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 4000"))
     monkeypatch.setattr(sweeps, "_process_pool", ThreadPoolExecutor)
 
     def interrupt(name, record):
         raise KeyboardInterrupt
 
-    sweep = place.sweep()
+    sweep = sandbox.sweep()
     with pytest.raises(KeyboardInterrupt):
         sweep.run(sweep.jobs[:1], on_progress=interrupt)
     assert (sweep.jobs[0].run_folder / "trainer_state.safetensors").exists()
     assert not sweep.stop_file.exists()
 
 
-def test_a_failing_trial_is_tried_twice_and_the_others_continue(place):
+def test_a_failing_trial_is_tried_twice_and_the_others_continue(sandbox):
     text = MISUSE.replace("vocabulary_size = 40", "vocabulary_size = [40, 10_000_000]")
-    (place.folder / "tiny.toml").write_text(text)
-    statuses, submitted = place.run()
+    (sandbox.folder / "tiny.toml").write_text(text)
+    statuses, submitted = sandbox.run()
     names = ["ordered-10000000-0", "standard-10000000-0"]
     assert submitted == 2 * names
     assert {status.state for name, status in statuses.items() if name not in names} == {"done"}
     assert statuses[names[0]].state == "failed"
     assert "encoding.vocabulary_size is 10000000, but the training split" in statuses[names[0]].reason
-    assert not list((place.folder / "runs").glob("misuse-ordered-10000000*"))
+    assert not list((sandbox.folder / "runs").glob("misuse-ordered-10000000*"))
 
 
-def test_a_killed_worker_breaks_neither_the_sweep_nor_its_trial(place, monkeypatch):
-    place.result_path("full-0").unlink()
+def test_a_killed_worker_breaks_neither_the_sweep_nor_its_trial(sandbox, monkeypatch):
+    sandbox.result_path("full-0").unlink()
     pools = []
 
     class Fragile(InThisThread):
@@ -380,15 +380,15 @@ def test_a_killed_worker_breaks_neither_the_sweep_nor_its_trial(place, monkeypat
             return future
 
     monkeypatch.setattr(sweeps, "_process_pool", lambda _: Fragile())
-    sweep, told = place.sweep(), []
-    statuses = sweep.run(sweep.jobs, on_status=lambda name, status: told.append(status))
+    sweep, seen = sandbox.sweep(), []
+    statuses = sweep.run(sweep.jobs, on_status=lambda name, status: seen.append(status))
     assert statuses["full-0"].state == "done"
-    assert told[0] == TrialStatus("failed", "its process was killed: terminated abruptly")
+    assert seen[0] == TrialStatus("failed", "its process was killed: terminated abruptly")
     assert len(set(pools)) == 2
 
 
 def test_two_sweeps_share_a_folder_and_train_each_trial_once(tmp_path, finished, monkeypatch):
-    place, trained = Place(tmp_path, finished.corpus), []
+    sandbox, trained = Sandbox(tmp_path, finished.corpus), []
     (tmp_path / "tiny.toml").write_text(MISUSE)
 
     def counted(config, folder, **options):
@@ -397,18 +397,18 @@ def test_two_sweeps_share_a_folder_and_train_each_trial_once(tmp_path, finished,
         return train(config, folder, **options)
 
     monkeypatch.setattr("rarename.runs.run.train", counted)
-    first, second, told = place.sweep(), place.sweep(), []
+    first, second, seen = sandbox.sweep(), sandbox.sweep(), []
     with ThreadPoolExecutor(2) as threads:
         futures = [
             threads.submit(
-                each.run, each.jobs, executor=InThisThread(), on_status=lambda name, status: told.append(status.state)
+                each.run, each.jobs, executor=InThisThread(), on_status=lambda name, status: seen.append(status.state)
             )
             for each in (first, second)
         ]
     for future in futures:
         assert {status.state for status in future.result().values()} == {"done"}
     assert sorted(trained) == sorted(job.run_folder.name for job in first.jobs)
-    assert "busy" in told
+    assert "busy" in seen
 
 
 def wait_for(condition) -> None:
@@ -422,10 +422,10 @@ def wait_for(condition) -> None:
 @pytest.mark.slow
 def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path, finished):
     """Real processes: Ctrl-C of a terminal reaches all of them; a killed sweep leaves no worker."""
-    place = Place(tmp_path, finished.corpus)
+    sandbox = Sandbox(tmp_path, finished.corpus)
     (tmp_path / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 400"))
-    job = place.job("full-0")
-    command = [sys.executable, "-m", "rarename", *place.words("--filter", "full-0")]
+    job = sandbox.job("full-0")
+    command = [sys.executable, "-m", "rarename", *sandbox.words("--filter", "full-0")]
     progress, lock = job.run_folder / "progress.json", job.run_folder.with_name(f".{job.run_folder.name}.lock")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as sweep:
         wait_for(progress.exists)
@@ -451,21 +451,21 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
     wait_for(is_free)
 
 
-def test_a_sweep_runs_on_dask(place, finished):
+def test_a_sweep_runs_on_dask(sandbox, finished):
     distributed = pytest.importorskip("dask.distributed")
-    place.result_path("full-0").unlink()
-    sweep = place.sweep()
+    sandbox.result_path("full-0").unlink()
+    sweep = sandbox.sweep()
     cluster = distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None)
     with cluster, distributed.Client(cluster) as client:
         statuses = sweep.run(sweep.jobs, executor=client.get_executor())
     assert statuses["full-0"].state == "done"
-    assert place.content("full-0") == finished.content("full-0")
+    assert sandbox.content("full-0") == finished.content("full-0")
 
 
 def test_embeddings_need_a_package_before_anything_is_trained(tmp_path, corpus_folder, monkeypatch, capfd):
     (tmp_path / "tiny.toml").write_text(COMPLETION)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert main(Place(tmp_path, corpus_folder).words()) == 2
+    assert main(Sandbox(tmp_path, corpus_folder).words()) == 2
     assert "needs sklearn, which is not installed; run: pip install 'rarename[report]'" in capfd.readouterr().err
 
 
@@ -477,9 +477,9 @@ def in_this_thread(monkeypatch):
     monkeypatch.setattr(sweeps, "_process_pool", lambda _: InThisThread())
 
 
-def test_the_command_prints_a_line_for_each_trial(place, in_this_thread, capfd):
-    place.result_path("full-0").unlink()
-    assert main(place.words()) == 0
+def test_the_command_prints_a_line_for_each_trial(sandbox, in_this_thread, capfd):
+    sandbox.result_path("full-0").unlink()
+    assert main(sandbox.words()) == 0
     out, err = capfd.readouterr()
     assert re.fullmatch(
         r"ordered-40-0   done, joint \d+\.\d\nstandard-40-0  done, joint .*\nfull-0         done, joint .*\n", out
@@ -488,42 +488,42 @@ def test_the_command_prints_a_line_for_each_trial(place, in_this_thread, capfd):
     assert err.endswith("rarename sweep: 3 of 3 trials done\n")
 
 
-def test_the_list_says_how_far_each_trial_is(place, never_trained, capfd):
-    place.result_path("standard-40-0").unlink()
-    progress = place.run_folder("standard-40-0") / "progress.json"
+def test_the_list_shows_the_progress_of_each_trial(sandbox, never_trained, capfd):
+    sandbox.result_path("standard-40-0").unlink()
+    progress = sandbox.run_folder("standard-40-0") / "progress.json"
     record = json.loads(progress.read_text()) | {"examples": 400, "total_examples": 1000, "seconds_left": 30.0}
     progress.write_text(json.dumps(record))
-    edited(settings={"seed": 5})(place.result_path("full-0"))
-    assert main(place.words("--list")) == 0
+    edited(settings={"seed": 5})(sandbox.result_path("full-0"))
+    assert main(sandbox.words("--list")) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
     assert re.fullmatch(r"ordered-40-0   done, joint \d+\.\d", lines[0])
     assert lines[1:3] == ["standard-40-0  open: 40 % trained", "full-0         open: stale: seed (5, not 0)"]
     assert re.fullmatch(r"rarename sweep: 1 of 3 trials done, about \d+ s left\n", err)
-    assert main(place.words("--list", "--output-format", "json", "--filter", "f*", "--filter", "standard-40-0")) == 0
+    assert main(sandbox.words("--list", "--output-format", "json", "--filter", "f*", "--filter", "standard-40-0")) == 0
     listed = json.loads(capfd.readouterr().out)
     assert (listed["experiment"], listed["seconds_left"] > 0) == ("tiny", True)
     assert listed["trials"][0] == {"trial": "standard-40-0", "state": "open", "reason": "40 % trained"}
     assert [each["trial"] for each in listed["trials"]] == ["standard-40-0", "full-0"]
 
 
-def test_the_time_limit_stops_the_sweep(place, in_this_thread, capfd):
-    place.result_path("full-0").unlink()
-    assert main(place.words("--time-limit", "0")) == 2
+def test_the_time_limit_stops_the_sweep(sandbox, in_this_thread, capfd):
+    sandbox.result_path("full-0").unlink()
+    assert main(sandbox.words("--time-limit", "0")) == 2
     out, err = capfd.readouterr()
     assert out.splitlines()[2] == "full-0         stopped"
     assert "2 of 3 trials done" in err and err.endswith("; the same command continues\n")
 
 
-def test_an_unknown_filter_is_an_error(place, capfd):
-    assert main(place.words("--filter", "x*")) == 2
+def test_an_unknown_filter_is_an_error(sandbox, capfd):
+    assert main(sandbox.words("--filter", "x*")) == 2
     message = "rarename sweep: no trial of tiny matches 'x*'; choose among ordered-40-0, standard-40-0, full-0\n"
     assert capfd.readouterr().err == message
 
 
-def test_the_time_left_is_estimated_from_what_is_done_and_what_runs(place):
-    jobs = place.sweep().jobs
-    statuses = place.sweep().statuses(jobs)
+def test_the_time_left_is_estimated_from_finished_and_running_trials(sandbox):
+    jobs = sandbox.sweep().jobs
+    statuses = sandbox.sweep().statuses(jobs)
     assert seconds_left(statuses, jobs, 1) == 0
     done = dataclasses.replace(statuses["full-0"].result, seconds=100.0, eval_seconds=10.0)
     statuses = {name: TrialStatus("open") for name in NAMES}

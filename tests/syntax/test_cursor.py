@@ -20,7 +20,7 @@ PACKAGES = Path(__file__).parents[2] / ".cache" / "acorn" / "node_modules"
 MARK = "‸"
 
 
-def look(text: str, language: Language) -> Cursor:
+def at_mark(text: str, language: Language) -> Cursor:
     """What is known at the mark in a text."""
     before, after = text.split(MARK)
     return at_cursor(before + after, language, before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -33,11 +33,11 @@ def shown(cursor: Cursor, num_nodes: int) -> str:
 
 
 def test_the_word_is_the_part_of_the_name_left_of_the_cursor() -> None:
-    assert look("x = a.fo‸o(1)", PYTHON).word == "fo"
-    assert look("x = a.‸foo", PYTHON).word == ""
-    assert look("x = $a‸", JAVASCRIPT).word == "$a"
-    assert look("x = ‸", PYTHON).word == ""
-    assert look("größ‸", PYTHON).word == "größ"
+    assert at_mark("x = a.fo‸o(1)", PYTHON).word == "fo"
+    assert at_mark("x = a.‸foo", PYTHON).word == ""
+    assert at_mark("x = $a‸", JAVASCRIPT).word == "$a"
+    assert at_mark("x = ‸", PYTHON).word == ""
+    assert at_mark("größ‸", PYTHON).word == "größ"
 
 
 def test_a_byte_order_mark_does_not_count() -> None:
@@ -46,33 +46,33 @@ def test_a_byte_order_mark_does_not_count() -> None:
 
 def test_attributes_have_no_scope() -> None:
     for language in (PYTHON, JAVASCRIPT):
-        cursor = look("x = a.‸", language)
+        cursor = at_mark("x = a.‸", language)
         assert (cursor.in_scope, cursor.bound_names, cursor.is_scope_known) == (frozenset(), frozenset(), False)
 
 
 def test_bound_names_do_not_include_builtins() -> None:
-    cursor = look("def f(a):\n  print(other)\n  return ‸", PYTHON)
+    cursor = at_mark("def f(a):\n  print(other)\n  return ‸", PYTHON)
     assert cursor.bound_names == {"f", "a", "print", "other"}
     assert "len" in cursor.in_scope
-    cursor = look("function f(a) { return ‸ }", JAVASCRIPT)
+    cursor = at_mark("function f(a) { return ‸ }", JAVASCRIPT)
     assert cursor.bound_names == {"f", "a", "arguments"}
     assert "Math" in cursor.in_scope
 
 
 def test_any_name_is_possible_after_a_star_import() -> None:
-    assert look("from a import b\nx = ‸", PYTHON).is_scope_known
-    cursor = look("from a import *\nx = 1\ny = ‸", PYTHON)
+    assert at_mark("from a import b\nx = ‸", PYTHON).is_scope_known
+    cursor = at_mark("from a import *\nx = 1\ny = ‸", PYTHON)
     assert not cursor.is_scope_known
     assert {"x", "len"} <= cursor.in_scope
-    assert look("import * as a from 'b'; ‸", JAVASCRIPT).is_scope_known
+    assert at_mark("import * as a from 'b'; ‸", JAVASCRIPT).is_scope_known
 
 
 def test_keywords_cannot_be_names() -> None:
-    read, written, attribute = (look(text, PYTHON).keywords for text in ("x = ‸", "for ‸", "x.‸"))
+    read, written, attribute = (at_mark(text, PYTHON).keywords for text in ("x = ‸", "for ‸", "x.‸"))
     assert {"class", "in", "return"} <= read & written & attribute
     assert not {"None", "True", "False", "print", "match"} & read
     assert {"None", "True", "False"} <= written & attribute
-    read, written, attribute = (look(text, JAVASCRIPT).keywords for text in ("x = ‸", "let ‸", "x.‸"))
+    read, written, attribute = (at_mark(text, JAVASCRIPT).keywords for text in ("x = ‸", "let ‸", "x.‸"))
     assert {"class", "this", "function"} <= read & written
     assert not {"null", "true", "false", "undefined", "async"} & read
     assert {"null", "true", "false"} <= written
@@ -81,11 +81,11 @@ def test_keywords_cannot_be_names() -> None:
 
 def test_a_name_is_open_until_it_is_called_has_an_attribute_or_is_assigned_to() -> None:
     texts = ("x = ‸", "f(‸)  # why", "x = ‸ + 1", "x = f'{‸}'", "x = [‸ for y in z]", "f(‸, 1)", "x = ‸ == 1")
-    assert all(look(text, PYTHON).is_open for text in texts)
-    assert not any(look(text, PYTHON).is_open for text in ("x = ‸(1)", "x = ‸.y", "x = ‸[0]", "‸ = 1"))
+    assert all(at_mark(text, PYTHON).is_open for text in texts)
+    assert not any(at_mark(text, PYTHON).is_open for text in ("x = ‸(1)", "x = ‸.y", "x = ‸[0]", "‸ = 1"))
     texts = ("f(‸) /* why */;", "x = `${‸}`", "<a b={‸} />", "x = ‸ ?? 1", "‸ => 1")
-    assert all(look(text, JAVASCRIPT).is_open for text in texts)
-    assert not any(look(text, JAVASCRIPT).is_open for text in ("x = ‸?.y", "x = ‸`y`", "x = ‸ (1)", "‸ = 1"))
+    assert all(at_mark(text, JAVASCRIPT).is_open for text in texts)
+    assert not any(at_mark(text, JAVASCRIPT).is_open for text in ("x = ‸?.y", "x = ‸`y`", "x = ‸ (1)", "‸ = 1"))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_name_is_open_until_it_is_called_has_an_attribute_or_is_assigned_to() 
 )
 def test_no_name_directly_after_an_operand(language: Language, text: str) -> None:
     with pytest.raises(ParseError, match=r"no name to complete: an operator or a separator must come first$"):
-        look(text, language)
+        at_mark(text, language)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_no_name_directly_after_an_operand(language: Language, text: str) -> Non
     ],
 )
 def test_names_where_a_statement_or_an_operand_may_begin(language: Language, text: str) -> None:
-    assert look(text, language).role == Role.READ
+    assert at_mark(text, language).role == Role.READ
 
 
 def test_a_position_outside_the_text_is_an_error() -> None:
@@ -195,7 +195,7 @@ class Finished:
 
 
 def _plain(type_: str, value: str | None) -> tuple[str, str | None]:
-    """A node without the context in its type: `a, b‸` may be read or written, that is open."""
+    """A node without the context in its type: `a, b‸` may yet be read or written."""
     for context in ("Load", "Store", "Del"):
         type_ = type_.removesuffix(context)
     return type_, value

@@ -245,7 +245,7 @@ def test_message_of_a_syntax_error(text: str, message: str) -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == message
 
 
-def test_hostile_text_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_text_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cst, "_MAX_SECONDS", 0.5)
     started = time.monotonic()
     with pytest.raises(ParseError, match=r"^gave up after too long: 1 seconds$"):

@@ -69,7 +69,7 @@ def acorn_trees(cache: Path, files: list[Path]) -> Iterator[tuple[Path, list[Any
 
 
 def difference(file: Path, expected: list[Any]) -> str:
-    """The first place where our tree differs from the expected one; empty when they are equal."""
+    """The first node where our tree differs from the expected one; empty when they are equal."""
     try:
         traversal = parse(JAVASCRIPT.decode(file.read_bytes()), False)
     except ParseError as error:

@@ -12,7 +12,7 @@ from rarename.syntax.cursor import Cursor, at_cursor
 MARK = "‸"
 
 
-def look(text: str) -> Cursor:
+def at_mark(text: str) -> Cursor:
     """What is known at the mark in a text."""
     before, after = text.split(MARK)
     return at_cursor(before + after, JAVASCRIPT, before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -101,7 +101,7 @@ CASES = {
     "x = <div>it's <b>x</b>{a.‸": "JSXExpressionContainer MemberExpression Identifier:a > Property",
     "var a = 1\nvar b = ‸": "LiteralNumber:1 VariableDeclaration VariableDeclarator:b > Identifier",
     "if (a) { b() }\nreturn ‸": "Identifier:b ReturnStatement > Identifier",
-    # Errors above the cursor, text behind it.
+    # Errors above the cursor, text after it.
     "var x = a )) b;\nfunction f(a) { return ‸": "Identifier:a BlockStatement ReturnStatement > Identifier",
     "f(1, ;\nfunction g(a) { return a.‸": "ReturnStatement MemberExpression Identifier:a > Property",
     "f(((]\nvar a = 1;\ng(a, ‸": "LiteralNumber:1 ExpressionStatement CallExpression Identifier:g Identifier:a"
@@ -120,7 +120,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
 def test_nodes_before_the_cursor(text: str, expected: str) -> None:
-    assert f" Program {nodes(look(text))}".endswith(f" {expected}")
+    assert f" Program {nodes(at_mark(text))}".endswith(f" {expected}")
 
 
 class Scope(NamedTuple):
@@ -187,34 +187,34 @@ SCOPES = [
 
 @pytest.mark.parametrize(("text", "visible", "hidden"), SCOPES)
 def test_scope(text: str, visible: str, hidden: str) -> None:
-    cursor = look(text)
+    cursor = at_mark(text)
     assert cursor.is_scope_known
     assert set(visible.split()) <= cursor.in_scope
     assert not set(hidden.split()) & cursor.in_scope
 
 
 def test_the_key_of_an_object_may_be_a_variable() -> None:
-    cursor = look("function load() {}\nmodule.exports = { lo‸ }")
+    cursor = at_mark("function load() {}\nmodule.exports = { lo‸ }")
     assert cursor.role == Role.ATTRIBUTE
     assert "load" in cursor.in_scope
     assert not cursor.is_scope_known
-    assert not look("function load() {}\nmodule.exports = { lo‸: 1 }").in_scope
-    assert not look("function load() {}\nconst { lo‸ } = a").in_scope
+    assert not at_mark("function load() {}\nmodule.exports = { lo‸: 1 }").in_scope
+    assert not at_mark("function load() {}\nconst { lo‸ } = a").in_scope
 
 
 def test_a_closing_tag_has_the_name_of_its_opening_tag() -> None:
     for text in ("x = <div><p></‸", "x = <p>a</‸>", "x = <p>a</p‸>"):
-        cursor = look(text)
+        cursor = at_mark(text)
         assert (cursor.in_scope, cursor.is_scope_known) == ({"p"}, True)
-    assert look("x = <Row>a</R‸").in_scope == {"Row"}
-    assert not look("x = <a.b></a.‸>").in_scope
-    cursor = look("import Row, { load } from 'a'; x = <‸")
+    assert at_mark("x = <Row>a</R‸").in_scope == {"Row"}
+    assert not at_mark("x = <a.b></a.‸>").in_scope
+    cursor = at_mark("import Row, { load } from 'a'; x = <‸")
     assert (cursor.in_scope, cursor.is_scope_known) == ({"Row"}, False)
 
 
 def test_private_names_are_only_visible_after_a_hash() -> None:
     text = "class A { #count = 1; size = 2; f() { this.‸ } }"
-    public, private = look(text), look(text.replace("this.", "this.#"))
+    public, private = at_mark(text), at_mark(text.replace("this.", "this.#"))
     assert "count" in public.keywords
     assert "size" not in public.keywords
     assert (private.in_scope, private.is_scope_known) == ({"count"}, True)
@@ -236,13 +236,13 @@ def test_private_names_are_only_visible_after_a_hash() -> None:
 )
 def test_no_name_in_literals_and_comments(text: str, where: str) -> None:
     with pytest.raises(ParseError, match=f"^line 1: no name to complete: the cursor is in {where}$"):
-        look(text)
+        at_mark(text)
 
 
-def test_names_that_the_tree_does_not_keep() -> None:
+def test_names_that_the_tree_does_not_hold() -> None:
     for text in ("x = function ‸", "a: for (;;) break ‸"):
         with pytest.raises(ParseError, match="the tree does not keep the name at the cursor"):
-            look(text)
+            at_mark(text)
 
 
 # -- what is left open above the cursor -------------------------------------------------------------------------------
@@ -272,24 +272,24 @@ BELOW = "VariableDeclaration VariableDeclarator:b LiteralNumber:2 ExpressionStat
     ],
 )
 def test_an_unfinished_statement_ends_before_the_next(statement: str, expected: str) -> None:
-    assert nodes(look(f"{statement}\nconst b = 2;\nf({MARK}")) == f"{expected} {BELOW} > Identifier".lstrip()
+    assert nodes(at_mark(f"{statement}\nconst b = 2;\nf({MARK}")) == f"{expected} {BELOW} > Identifier".lstrip()
 
 
 def test_functions_classes_and_control_words_begin_a_statement_too() -> None:
     for begin in ("function b(x) {", "async function b(x) {", "if (x) {", "for (const x of y) {"):
-        cursor = look(f"const a = fs.\n{begin}\n  return {MARK}")
+        cursor = at_mark(f"const a = fs.\n{begin}\n  return {MARK}")
         assert {"a", "fs", "x"} <= cursor.in_scope, begin
-    assert {"g", "x"} <= look("g(1\nfunction b(x) {\n  return ‸").in_scope
-    assert "a" in look("const a = fs.\nclass B {\n  m() { return ‸").in_scope
-    assert look("const a = fs.\nfunction ‸").role == Role.FUNCTION
-    assert look("const a = fs.\nreturn ‸").role == Role.READ
+    assert {"g", "x"} <= at_mark("g(1\nfunction b(x) {\n  return ‸").in_scope
+    assert "a" in at_mark("const a = fs.\nclass B {\n  m() { return ‸").in_scope
+    assert at_mark("const a = fs.\nfunction ‸").role == Role.FUNCTION
+    assert at_mark("const a = fs.\nreturn ‸").role == Role.READ
 
 
 def test_a_case_without_its_colon() -> None:
-    assert {"x", "y"} <= look("switch (x) {\n  case 1\n    let y = 1; f(‸").in_scope
+    assert {"x", "y"} <= at_mark("switch (x) {\n  case 1\n    let y = 1; f(‸").in_scope
 
 
-def test_a_statement_that_continues_on_the_next_line_stays_whole() -> None:
+def test_a_statement_that_continues_on_the_next_line_is_kept() -> None:
     for text in (
         "p.\n  then(f).\n  catch(‸",
         "x = Symbol.\n  for(‸",
@@ -301,7 +301,7 @@ def test_a_statement_that_continues_on_the_next_line_stays_whole() -> None:
         before = text.removesuffix(MARK)
         closed = before + "cursor_" + {"(": ")", " ": "}" * before.count("{")}[before[-1]]
         tree = JAVASCRIPT.parse(closed, False)
-        cursor = look(text)
+        cursor = at_mark(text)
         assert list(cursor.traversal.types) == list(tree.types[: len(cursor.traversal)]), text
         assert tree.values[len(cursor.traversal)] == "cursor_", text
 
@@ -320,15 +320,15 @@ def test_a_statement_that_continues_on_the_next_line_stays_whole() -> None:
     ],
 )
 def test_a_parenthesis_that_is_missing_before_a_block(text: str, names: str) -> None:
-    cursor = look(text)
+    cursor = at_mark(text)
     assert cursor.role == Role.READ
     assert set(names.split()) <= cursor.in_scope
 
 
 def test_braces_in_brackets_that_lack_nothing() -> None:
-    assert look("for (const {a} of b) f(‸").in_scope >= {"a", "b", "f"}
-    assert look("if (f(class { m() { return ‸").next_type == "Identifier"
-    assert nodes(look("g(a, {b: ‸")).endswith("Identifier:a ObjectExpression Property:b > Identifier")
+    assert at_mark("for (const {a} of b) f(‸").in_scope >= {"a", "b", "f"}
+    assert at_mark("if (f(class { m() { return ‸").next_type == "Identifier"
+    assert nodes(at_mark("g(a, {b: ‸")).endswith("Identifier:a ObjectExpression Property:b > Identifier")
 
 
 @pytest.mark.parametrize(
@@ -345,27 +345,27 @@ def test_braces_in_brackets_that_lack_nothing() -> None:
     ],
 )
 def test_parameters_of_an_arrow_function_without_its_arrow(text: str, expected: str) -> None:
-    cursor = look(text)
+    cursor = at_mark(text)
     assert "ArrowFunctionExpression" in cursor.traversal.types
     assert nodes(cursor).endswith(f" {expected}")
 
 
-def test_patterns_that_are_no_parameters_of_an_arrow_function() -> None:
-    assert nodes(look("function f({ a = 1, ‸")).startswith("FunctionDeclaration Identifier:f ObjectPattern")
-    assert "ArrowFunctionExpression" not in look("g(a, ...‸").traversal.types
+def test_patterns_that_are_not_parameters_of_an_arrow_function() -> None:
+    assert nodes(at_mark("function f({ a = 1, ‸")).startswith("FunctionDeclaration Identifier:f ObjectPattern")
+    assert "ArrowFunctionExpression" not in at_mark("g(a, ...‸").traversal.types
 
 
 # -- private names ---------------------------------------------------------------------------------------------------
 
 
 def test_private_names_are_excluded_only_after_a_dot() -> None:
-    assert "total" not in look("class A { #total = 0; get to‸() { return this.#total } }").keywords
-    assert "total" not in look("class A { #total = 0 }\nx = { to‸: 1 }").keywords
-    assert "total" in look("class A { #total = 0; m() { this.to‸ } }").keywords
+    assert "total" not in at_mark("class A { #total = 0; get to‸() { return this.#total } }").keywords
+    assert "total" not in at_mark("class A { #total = 0 }\nx = { to‸: 1 }").keywords
+    assert "total" in at_mark("class A { #total = 0; m() { this.to‸ } }").keywords
 
 
 def test_private_names_are_those_of_the_class() -> None:
-    assert look("class A { #a }\nclass B { #b; m() { this.#‸ } }").in_scope == {"b"}
+    assert at_mark("class A { #a }\nclass B { #b; m() { this.#‸ } }").in_scope == {"b"}
 
 
 def test_a_used_private_name_is_suggested_where_one_is_declared() -> None:
@@ -373,18 +373,18 @@ def test_a_used_private_name_is_suggested_where_one_is_declared() -> None:
         "class A { #size; add() { this.#total += this.#size } #to‸ }",
         "class A { add() { this.#total++ }\n  #‸",
     ):
-        cursor = look(text)
+        cursor = at_mark(text)
         assert (cursor.unused_targets, cursor.keywords, cursor.is_scope_known) == ({"total"}, frozenset(), False)
-    assert not look("class A { add() { this.#total++ } to‸ }").unused_targets
+    assert not at_mark("class A { add() { this.#total++ } to‸ }").unused_targets
 
 
-# -- places without a name --------------------------------------------------------------------------------------------
+# -- positions without a name -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["s.replace(/[a-z‸", "s.replace(/[a-z‸]/g, '')", "x = /[\\‸x00", "x = /\\‸d/"])
 def test_no_name_in_a_character_class_of_a_regular_expression(text: str) -> None:
     with pytest.raises(ParseError, match=r"the cursor is in a regular expression$"):
-        look(text)
+        at_mark(text)
 
 
 AFTER_OPERANDS = [
@@ -397,7 +397,7 @@ AFTER_OPERANDS = [
 @pytest.mark.parametrize("text", AFTER_OPERANDS)
 def test_no_name_directly_after_an_operand(text: str) -> None:
     with pytest.raises(ParseError, match=r"an operator or a separator must come first$"):
-        look(text)
+        at_mark(text)
 
 
 BEFORE_NAMES = [
@@ -410,7 +410,7 @@ BEFORE_NAMES = [
 
 @pytest.mark.parametrize("text", BEFORE_NAMES)
 def test_names_after_keywords_and_on_a_new_line(text: str) -> None:
-    assert look(text).role in (Role.READ, Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.ATTRIBUTE)
+    assert at_mark(text).role in (Role.READ, Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.ATTRIBUTE)
 
 
 @pytest.mark.parametrize(
@@ -427,5 +427,5 @@ def test_names_after_keywords_and_on_a_new_line(text: str) -> None:
 )
 def test_hostile_text_ends_in_time(text: str) -> None:
     start = time.process_time()
-    look(text + MARK)
+    at_mark(text + MARK)
     assert time.process_time() - start < 10

@@ -19,7 +19,7 @@ def test_a_byte_order_mark_is_on_no_line():
 @pytest.mark.parametrize(("language", "source"), [(PYTHON, "é = '😀'; x = é"), (JAVASCRIPT, "é = '😀'; x = é")])
 def test_columns_in_bytes_are_columns_in_characters(language, source):
     lines, traversal = Lines(source.encode(), language), parse(source, language)
-    places = [node for node, value in enumerate(traversal.values) if value in ("é", "x")]
-    spans = [traversal.span(node) for node in places]
+    nodes = [node for node, value in enumerate(traversal.values) if value in ("é", "x")]
+    spans = [traversal.span(node) for node in nodes]
     assert [lines.characters(span.line, span.column) for span in spans] == [0, 9, 13]
     assert [lines.text(span) for span in spans] == ["é", "x", "é"]

@@ -214,7 +214,7 @@ def test_without_its_annotations_the_tree_is_that_of_unannotated_code() -> None:
     assert bare == tree("def f(a, *b, c=1):\n    x = a\n")
 
 
-def test_tolerance_changes_nothing() -> None:
+def test_a_tolerant_parse_does_not_recover() -> None:
     with pytest.raises(ParseError):
         PYTHON.parse("x = = 1", True)
 
@@ -376,7 +376,7 @@ def test_an_fstring_that_cannot_be_parsed_again_has_no_spans(monkeypatch: pytest
 # -- roles --------------------------------------------------------------------------------------------------
 
 
-def test_roles_of_live_code() -> None:
+def test_roles_of_source_text() -> None:
     source = (
         "import a.b as c\nfrom d import e\nfrom . import u\nglobal g\n"
         "class F(h.i): pass\n"
@@ -426,7 +426,7 @@ def test_roles_of_a_published_record_of_python_2() -> None:
         ("(" * 300, "line 1: nested too deeply: too many nested parentheses"),
     ],
 )  # fmt: skip
-def test_an_error_says_what_is_wrong_and_where(source: str, message: str) -> None:
+def test_an_error_has_a_reason_and_a_line(source: str, message: str) -> None:
     with pytest.raises(ParseError) as failure:
         parse(source)
     assert str(failure.value) == message
@@ -505,7 +505,7 @@ def test_every_encoding_of_python_gives_text_or_a_parse_error() -> None:
             assert failure.reason == "not text in a known encoding"
 
 
-def test_warnings_about_the_parsed_file_stay_inside() -> None:
+def test_warnings_about_the_parsed_file_are_suppressed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tree(r"'\d' is x") == r"Expr(CompareIs(Str:\d, NameLoad:x))"

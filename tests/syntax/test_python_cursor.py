@@ -11,7 +11,7 @@ from rarename.syntax.cursor import Cursor, at_cursor
 MARK = "‸"
 
 
-def look(text: str) -> Cursor:
+def at_mark(text: str) -> Cursor:
     """What is known at the mark in a text."""
     before, after = text.split(MARK)
     return at_cursor(before + after, PYTHON, before.count("\n") + 1, len(before) - before.rfind("\n"))
@@ -172,8 +172,8 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
-def test_python(text: str, expected: str) -> None:
-    assert shown(look(text), len(expected.split(" > ")[0].split(" "))) == expected
+def test_nodes_before_the_cursor(text: str, expected: str) -> None:
+    assert shown(at_mark(text), len(expected.split(" > ")[0].split(" "))) == expected
 
 
 def test_a_carriage_return_alone_ends_a_line_of_python() -> None:
@@ -185,7 +185,7 @@ def test_a_carriage_return_alone_ends_a_line_of_python() -> None:
 def test_the_role_is_that_of_the_name_at_the_cursor() -> None:
     expected = {"x = ‸": Role.READ, "x = a.‸": Role.ATTRIBUTE, "for ‸": Role.WRITE, "def f(‸": Role.PARAMETER}
     expected |= {"f(a=1, ‸": Role.KEYWORD, "import ‸": Role.MODULE, "def ‸": Role.FUNCTION, "class ‸": Role.CLASS}
-    assert {text: look(text).role for text in expected} == expected
+    assert {text: at_mark(text).role for text in expected} == expected
 
 
 # -- scope ------------------------------------------------------------------------------------------------------------
@@ -275,15 +275,15 @@ SCOPES = [
 
 @pytest.mark.parametrize(("text", "visible", "hidden"), SCOPES)
 def test_scope(text: str, visible: str, hidden: str) -> None:
-    names = look(text).in_scope
+    names = at_mark(text).in_scope
     assert set(visible.split()) <= names
     assert not set(hidden.split()) & names
 
 
 def test_names_of_code_that_is_left_out_are_possible_where_a_variable_is_read() -> None:
-    assert look("x y\nfrom a import *\nz = ‸").bound_names == frozenset()  # any name is possible
-    assert not look("x y\nz.‸").in_scope
-    assert look("x y\nz = (‸)\n").bound_names == {"x", "y"}
+    assert at_mark("x y\nfrom a import *\nz = ‸").bound_names == frozenset()  # any name is possible
+    assert not at_mark("x y\nz.‸").in_scope
+    assert at_mark("x y\nz = (‸)\n").bound_names == {"x", "y"}
 
 
 # -- modules and arguments --------------------------------------------------------------------------------------------
@@ -304,17 +304,17 @@ def test_names_of_code_that_is_left_out_are_possible_where_a_variable_is_read() 
     ],
 )
 def test_the_prefix_of_a_module_name(text: str, prefix: str | None, word: str) -> None:
-    cursor = look(text)
+    cursor = at_mark(text)
     assert (cursor.module and cursor.module.prefix, cursor.word) == (prefix, word)
 
 
 def known_modules(text: str) -> frozenset[str] | None:
-    module = look(text).module
+    module = at_mark(text).module
     assert module is not None
     return module.known
 
 
-def test_relative_modules_are_those_that_the_text_has() -> None:
+def test_relative_modules_are_those_in_the_text() -> None:
     text = (
         "from .a.b import c\nfrom . import d as e, f\nfrom .. import g\nfrom os import h\nfrom .‸\nfrom .i import (j)\n"
     )
@@ -322,7 +322,7 @@ def test_relative_modules_are_those_that_the_text_has() -> None:
     assert known_modules("from .. import (a,\n  b as c)\nfrom ..‸") == {"a", "b"}
     assert known_modules("from .‸") == frozenset()
     assert known_modules("from ‸") is None
-    assert look("from . import ‸").module is None
+    assert at_mark("from . import ‸").module is None
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_relative_modules_are_those_that_the_text_has() -> None:
     ],
 )
 def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
-    found = look(text).argument_names
+    found = at_mark(text).argument_names
     assert set(names.split()) <= found
     assert not {"self", "b", "d"} & found
 
@@ -363,26 +363,26 @@ def test_an_argument_may_be_passed_by_name(text: str, names: str) -> None:
     ],
 )
 def test_the_names_of_arguments_are_those_of_the_function_if_it_is_known(text: str, names: str) -> None:
-    assert look(text).argument_names == set(names.split())
+    assert at_mark(text).argument_names == set(names.split())
 
 
 def test_a_function_that_takes_any_name_takes_no_argument_twice() -> None:
-    names = look("def f(path, mode, **others): pass\nf('a', ‸").argument_names
+    names = at_mark("def f(path, mode, **others): pass\nf('a', ‸").argument_names
     assert {"mode", "encoding"} <= names
     assert "path" not in names
 
 
 @pytest.mark.parametrize("text", ["‸", "x = ‸", "‸(a)", "f(*‸", "f(**‸", "f(a + ‸", "f(a=‸", "(a, ‸", "[‸", "f(x[‸"])
-def test_nothing_else_is_passed_by_name(text: str) -> None:
-    assert not look(text).argument_names
+def test_other_names_are_not_arguments(text: str) -> None:
+    assert not at_mark(text).argument_names
 
 
-def test_names_that_the_text_has_in_a_similar_role() -> None:
+def test_names_in_a_similar_role_are_found() -> None:
     text = "class A:\n  def run(self, speed):\n    self.gear = speed\n    total = 0\n"
-    assert look(f"{text}    self.‸").same_role_names == {"run", "gear"}
-    assert look(f"{text}    ‸ += 1").same_role_names >= {"total", "speed", "self"}
-    assert look(f"{text}    f(x=1, ‸").same_role_names == {"x", "self", "speed"}
-    assert not look(f"{text}    x = ‸").same_role_names  # scope decides
+    assert at_mark(f"{text}    self.‸").same_role_names == {"run", "gear"}
+    assert at_mark(f"{text}    ‸ += 1").same_role_names >= {"total", "speed", "self"}
+    assert at_mark(f"{text}    f(x=1, ‸").same_role_names == {"x", "self", "speed"}
+    assert not at_mark(f"{text}    x = ‸").same_role_names  # scope decides
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_names_that_the_text_has_in_a_similar_role() -> None:
     ],
 )
 def test_targets_of_comprehensions_are_unused_in_their_element(text: str, names: str) -> None:
-    assert look(text).unused_targets == set(names.split())
+    assert at_mark(text).unused_targets == set(names.split())
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -424,8 +424,8 @@ def test_targets_of_comprehensions_are_unused_in_their_element(text: str, names:
         ("f'{{ ‸", "a string"),
     ],
 )
-def test_no_name_in_python(text: str, where: str) -> None:
+def test_where_no_name_is_possible(text: str, where: str) -> None:
     with pytest.raises(ParseError) as caught:
-        look(text)
+        at_mark(text)
     line = text.split(MARK)[0].count("\n") + 1
     assert str(caught.value) == f"line {line}: no name to complete: the cursor is in {where}"

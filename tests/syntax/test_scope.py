@@ -1,4 +1,4 @@
-"""Which scope a node is in: the rule that misuse sampling and name resolution share."""
+"""The scope of a node: one rule for bug sampling and name resolution."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_hoisted_name_belongs_to_the_function_around_all_blocks() -> None:
     assert (hoisted["a"], hoisted["b"]) == ("FunctionDeclaration", "Program")
 
 
-def test_functions_look_names_up_outside_the_classes_around_them() -> None:
+def test_functions_do_not_see_the_names_of_the_classes_around_them() -> None:
     tree = parse("class A:\n  class B:\n    def f(): v", PYTHON)
     ids = np.arange(len(tree), dtype=np.int32)
     rules, parents = ScopeRules.of(tree.types, PYTHON), np.array(tree.parents, dtype=np.int32)

@@ -1,6 +1,6 @@
 """One of two processes that train together; `test_distributed.py` starts both once and checks what they write.
 
-Everything is computed in double precision, so that sums in another order make no difference that matters.
+Everything is computed in double precision, so that the order of summation does not matter.
 """
 
 import json

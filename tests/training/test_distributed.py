@@ -48,7 +48,7 @@ def observed(output):
         ("misuse-alone", "misuse-mixed"),  # resumed with another number of processes
     ],
 )
-def test_two_processes_learn_what_one_learns(output, one, two):
+def test_two_processes_train_to_the_weights_of_one(output, one, two):
     first, second = (load_file(output / run / "model.safetensors") for run in (one, two))
     assert first.keys() == second.keys()
     for name in first:
@@ -77,7 +77,7 @@ def test_gradients_are_summed_and_an_unused_parameter_has_none(output):
         assert each["from_main"] == 7
 
 
-def test_an_error_of_the_main_process_ends_all(output):
+def test_an_error_of_the_main_process_ends_all_processes(output):
     assert [each["error"] for each in observed(output)] == ["RunError('no run')", "SystemExit(2)"]
 
 

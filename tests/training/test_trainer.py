@@ -143,7 +143,7 @@ def evaluations(folder):
 
 
 @pytest.mark.parametrize(("every", "expected"), [(6, [6, 12, 18, 20]), (7, [8, 14, 20]), (100, [20])])
-def test_evaluations_come_every_so_many_examples_and_at_the_end(every, expected, tmp_path):
+def test_evaluations_come_at_the_interval_and_at_the_end(every, expected, tmp_path):
     task = ToyTask()
     make_trainer(tmp_path, task, eval_every_examples=every, eval_examples=17).run()
     assert [line["examples"] for line in evaluations(tmp_path)] == expected
@@ -167,7 +167,7 @@ def test_the_weights_with_the_best_metric_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize(("patience", "num_evaluations"), [(0, 5), (1, 3), (2, 4), (3, 5)])
-def test_training_stops_early_after_so_many_evaluations_without_improvement(patience, num_evaluations, tmp_path):
+def test_training_stops_early_after_evaluations_without_improvement(patience, num_evaluations, tmp_path):
     task = ToyTask(scores=[0.2, 0.5, 0.5, 0.4, 0.1])
     trainer = make_trainer(tmp_path, task, eval_every_examples=4, early_stopping_patience=patience)
     assert trainer.run() is (StopReason.EARLY_STOPPED if num_evaluations < 5 else StopReason.COMPLETED)

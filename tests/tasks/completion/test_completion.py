@@ -87,7 +87,7 @@ def metrics_of(output, batch, project_names=("a",)):
 # What counts
 
 
-def test_targets_and_values():
+def test_targets_and_values_of_a_batch():
     batch = make_batch(window(0, 1, 2, 0), window(0, 1, 2, num_context=2))
     assert batch.is_target.tolist() == [[False, True, True, True], [False, False, True, False]]
     batch = make_batch(window(0, EMPTY, 1), window(0))

@@ -89,7 +89,7 @@ def test_local_batches_point_at_bound_names_and_locate_bugs_at_reads():
 
 
 def test_a_published_bug_is_taken_as_it_is():
-    label = MisuseLabel(2, (4,), (1, 2), "misuse")  # the target is no candidate
+    label = MisuseLabel(2, (4,), (1, 2), "misuse")  # the target is not a candidate
     labelled = MisuseExample(replace(FUNCTION, label=label), (), 0)
     clean = MisuseExample(replace(FUNCTION, label=MisuseLabel(0, (), (1, 2), "misuse")), (), 0)
     for config in (MisuseConfig(), CONDITIONAL):
@@ -119,7 +119,7 @@ def test_a_bug_brings_the_subtokens_of_its_name():
     subtokens[:, :2] = [[3, 0], [1, 2], [2, 0], [1, 0], [1, 2]]
     function = replace(FUNCTION, subtokens=subtokens)
     batch = MisuseCollator(encoding)([MisuseExample(function, bugs, 0) for bugs in ((), (InjectedBug(4, 8),))])
-    assert batch.subtokens[0, :, :2].tolist() == [[0, 0], [1, 2], [2, 0], [1, 0], [1, 2]]  # node 0 is no identifier
+    assert batch.subtokens[0, :, :2].tolist() == [[0, 0], [1, 2], [2, 0], [1, 0], [1, 2]]  # node 0 is not an identifier
     assert batch.subtokens[1, 4, :2].tolist() == [2, 0]
     assert set(batch.inputs()) == {"types", "values", "attention_mask", "subtokens"}
 

@@ -164,7 +164,7 @@ def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus
 @pytest.mark.parametrize("pointer_head", ["independent", "conditional"])
 def test_published_bugs_are_taken_as_they_are(tmp_path, prepare_corpus, pointer_head):
     tokens = ["#NEWLINE#", "def f(", "a", ",", "b", ")", ":", "return", "b", "+", "c"]
-    # The correct name is at 2, which is no published candidate.
+    # The correct name is at 2, which is not a published candidate.
     bug = {"has_bug": True, "error_location": 8, "repair_targets": [2], "repair_candidates": [4, 8, 10]}
     clean = {"has_bug": False, "error_location": 0, "repair_targets": [], "repair_candidates": [2, 4, 8, 10]}
     lines = [
