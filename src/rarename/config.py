@@ -24,7 +24,7 @@ from rarename.io import write_text
 FORMAT_VERSION = 2
 """Version of the file `config.toml`."""
 RECIPE_VERSION = 1
-"""Raised when the same settings train differently than before: results of two recipes never share a table."""
+"""Raised when the same settings train differently than before: results of two recipes are never compared."""
 
 _REMEDY = "use the version that wrote it, or train again with this one"
 
@@ -79,7 +79,7 @@ class MisuseConfig(Settings):
     bug_sampler: Literal["paper", "local"] = "paper"
     """How bugs are sampled: between any two variables (paper), or between local names in scope (local)."""
     similarity_weight: float = bounded(0.0, minimum=0)
-    """In training with `local`, how much more probable bugs between similarly spelled names are."""
+    """In training with `local`, how much more probable bugs between similar names are."""
     max_function_nodes: int = bounded(250, minimum=1)
     """Longer functions are left out."""
     pointer_head: Literal["independent", "conditional"] = "independent"
@@ -247,7 +247,7 @@ def _checked(prefix: str, name: str, value: Any, part: Settings) -> Any:
 
 
 def load_config(path: Path) -> ExperimentConfig:
-    """Read what `save_config` wrote. No key may be missing: today's default need not be what the run used."""
+    """Read a file of `save_config`. No key may be missing: the run may have used another default than today's."""
     settings = load_settings(path)
     known = flatten(dataclasses.asdict(_default_config(settings.get("task.name", "misuse")))).keys()
     problems = [f"{key} is missing" for key in sorted(known - settings.keys())]

@@ -11,12 +11,12 @@ import pytest
 
 from rarename.corpus import document
 from rarename.corpus.archives import TarSource, ZipSource
-from rarename.corpus.document import Document, Origin, Skip, SourceOptions, cut
+from rarename.corpus.document import Document, Origin, Skip, SourceOptions, make_chunks
 
 
-def source_of(place, *, kind="archive", options=None):
-    cls = ZipSource if zipfile.is_zipfile(place) or place.suffix in (".zip", ".whl") else TarSource
-    return cls(0, Origin(place.name, kind, "pkg"), place, "pkg", (".py",), options or SourceOptions())
+def source_of(path, *, kind="archive", options=None):
+    cls = ZipSource if zipfile.is_zipfile(path) or path.suffix in (".zip", ".whl") else TarSource
+    return cls(0, Origin(path.name, kind, "pkg"), path, "pkg", (".py",), options or SourceOptions())
 
 
 def read_all(source):
@@ -272,8 +272,8 @@ def test_truncated_archive_is_read_up_to_the_damage_and_reported(tmp_path, endin
 def test_flipped_bytes_never_raise(tmp_path, ending):
     path = make(tmp_path / f"x.{ending}", GOOD)
     content = path.read_bytes()
-    for place in range(0, len(content), max(1, len(content) // 150)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+    for offset in range(0, len(content), max(1, len(content) // 150)):
+        path.write_bytes(content[:offset] + bytes([content[offset] ^ 0xFF]) + content[offset + 1 :])
         read_all(source_of(path))
 
 
@@ -298,11 +298,11 @@ def test_a_file_that_is_not_an_archive_is_reported(tmp_path):
 def test_a_chunk_ends_before_either_limit_is_exceeded(monkeypatch):
     monkeypatch.setattr(document, "SHARD_FILES", 2)
     monkeypatch.setattr(document, "SHARD_BYTES", 50)
-    chunks = [(chunk.first, chunk.count, chunk.num_bytes, chunk.offset) for chunk in cut(0, [5, 45, 5, 46, 90, 5])]
+    chunks = [(each.first, each.count, each.num_bytes, each.offset) for each in make_chunks(0, [5, 45, 5, 46, 90, 5])]
     assert chunks == [(0, 2, 50, 0), (2, 1, 5, 50), (3, 1, 46, 55), (4, 1, 90, 101), (5, 1, 5, 191)]
-    assert cut(0, []) == []
-    assert [chunk.count for chunk in cut(0, [1] * 100, is_stream=True)] == [13] * 7 + [9]
-    assert [chunk.count for chunk in cut(0, [30] * 16, is_stream=True)] == [2] * 8
+    assert make_chunks(0, []) == []
+    assert [chunk.count for chunk in make_chunks(0, [1] * 100, is_stream=True)] == [13] * 7 + [9]
+    assert [chunk.count for chunk in make_chunks(0, [30] * 16, is_stream=True)] == [2] * 8
 
 
 def test_chunks_read_the_same_files(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ def difference(mean, error=0.0, seed_std=0.0):
     return Difference(mean, error, 0.0, seed_std, math.inf, 20)
 
 
-# --- judges -------------------------------------------------------------------------------------------------------
+# --- rules --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mean", "expected"), [(0.05, "holds"), (-0.05, "does not hold"), (0.015, "undecided")])
@@ -50,9 +50,9 @@ def test_within_needs_the_whole_interval_on_one_side_of_a_bound(mean, error, exp
 
 def test_within_is_corrected_only_where_one_pair_may_refute():
     refuting, equal = difference(0.031, 0.01), difference(0.0, 0.005)  # the interval of the first begins at 0.0114
-    judge = partial(within, -0.01, 0.01)
-    assert [found for found, _ in judge([refuting])] == ["does not hold"]
-    assert [found for found, _ in judge([refuting, equal])] == ["undecided", "holds"]
+    rule = partial(within, -0.01, 0.01)
+    assert [found for found, _ in rule([refuting])] == ["does not hold"]
+    assert [found for found, _ in rule([refuting, equal])] == ["undecided", "holds"]
 
 
 def test_within_returns_the_distance_to_the_nearest_bound():

@@ -18,7 +18,7 @@ from pathlib import Path
 from tarfile import EOFHeaderError  # type: ignore[attr-defined]
 from typing import IO, Any, NamedTuple, Self, cast
 
-from rarename.corpus.document import Chunk, Document, Skip, Source, cut
+from rarename.corpus.document import Chunk, Document, Skip, Source, make_chunks
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
 from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
 
@@ -56,7 +56,7 @@ class ArchiveSource(Source):
         found = list(self._scan())
         sizes = [member.size for member in found if isinstance(member, _Member)]
         is_stream = isinstance(self, TarSource)
-        return cut(self.index, sizes, is_stream), [skip for skip in found if isinstance(skip, Skip)]
+        return make_chunks(self.index, sizes, is_stream), [skip for skip in found if isinstance(skip, Skip)]
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         members = (found for found in self._scan() if isinstance(found, _Member))

@@ -134,7 +134,7 @@ class Source(ABC):
         return min(self.options.max_archive_bytes, ratio_limit)
 
 
-def cut(source: int, sizes: Sequence[int], is_stream: bool = False) -> list[Chunk]:
+def make_chunks(source: int, sizes: Sequence[int], is_stream: bool = False) -> list[Chunk]:
     """Cut a listing into chunks, given the size of each member. A chunk has at least one member, whatever its size."""
     max_count, max_bytes = SHARD_FILES, SHARD_BYTES
     if is_stream:  # at most 16 chunks, 8 by either limit, because each is read from the start of the stream

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rarename.corpus.document import Chunk, Document, Skip, Source, cut
+from rarename.corpus.document import Chunk, Document, Skip, Source, make_chunks
 from rarename.discovery import EXCLUDED_FOLDERS, INSTALLED, Skipped, display_path, list_files, printable, read_regular
 
 PROJECT_FILES = (".git", "pyproject.toml", "setup.py", "setup.cfg", "package.json")
@@ -24,7 +24,7 @@ class FolderSource(Source):
         files, skipped = list_files(self.path, self.suffixes, self.options.max_file_bytes, excluded)
         chunks = [
             replace(chunk, members=tuple(file.name for file in files[chunk.first : chunk.first + chunk.count]))
-            for chunk in cut(self.index, [file.num_bytes for file in files])
+            for chunk in make_chunks(self.index, [file.num_bytes for file in files])
         ]
         return chunks, [self._skip(skip.path, skip) for skip in skipped]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from posixpath import commonpath
 from typing import Any
 
-from rarename.corpus.document import Chunk, Document, Skip, Source, cut, read_list
+from rarename.corpus.document import Chunk, Document, Skip, Source, make_chunks, read_list
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, Stream, is_compressed, open_stream
 from rarename.discovery import Reason, display_path, over_limit, printable
 from rarename.errors import RecordError, SourceError
@@ -78,7 +78,7 @@ class RecordSource(Source):
             if num_paths < num_trees:
                 met = f"{self.record_paths} names {num_paths} of the {num_trees} trees in {self.path}"
                 raise SourceError(f"{met}; is it the right list?")
-        return cut(self.index, lengths, is_stream=is_compressed(self.path)), skips
+        return make_chunks(self.index, lengths, is_stream=is_compressed(self.path)), skips
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         names = self._names(chunk)

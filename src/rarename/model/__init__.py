@@ -1,4 +1,4 @@
-"""Ids to hidden states. This part knows tensors and nothing about code.
+"""Ids to hidden states. This package is about tensors only, not about code.
 
 Letters for the sizes of axes in shape comments:
 

@@ -93,7 +93,7 @@ def _above_diagonal(q_block: Tensor) -> Tensor:
 
 
 def _add_per_offset(q: Tensor, k: Tensor, per_offset: Tensor) -> Tensor:
-    """q · k (B, H, L, S) plus a number per offset (B, H, L, O); the first offset stands for all farther ones too."""
+    """q · k (B, H, L, S) plus a number per offset (B, H, L, O); the first offset includes all farther ones."""
     farthest = per_offset[..., :1]
     products = torch.baddbmm(
         farthest.flatten(0, 1).expand(-1, -1, k.shape[2]), q.flatten(0, 1), k.flatten(0, 1).transpose(-2, -1)

@@ -55,10 +55,10 @@ def init_neighbour_head(attention: RelativeAttention, head: int, offset: int) ->
 
 
 def init_induction_head(first: RelativeAttention, second: RelativeAttention) -> None:
-    """Make an induction head (Olsson et al. 2022) of head 0 in two layers; the first attends to the node before.
+    """Make head 0 of two layers an induction head (Olsson et al. 2022); the first attends to the previous node.
 
     The first head writes that node into a subspace of its own. The head of the second layer queries this subspace with
-    the current node, and so attends to what followed earlier nodes like it.
+    the current node, and so attends to the nodes that followed earlier nodes like it.
     """
     d_head = first.rel_keys.shape[-1]
     subspace = nn.init.orthogonal_(torch.empty(d_head, first.out_proj.out_features))

@@ -1,1 +1,1 @@
-"""The report: claims of the paper judged by result files, with tables and figures."""
+"""The report: claims of the paper tested on result files, with tables and figures."""

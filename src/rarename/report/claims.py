@@ -21,7 +21,7 @@ LARGE = 50_000
 
 Pairs = Callable[[Mapping[Cell, float]], list[tuple[Cell, Cell]]]
 """Picks pairs among cells, given the validation score of each."""
-Judge = Callable[[Sequence[Difference]], list[tuple[str, float]]]
+Rule = Callable[[Sequence[Difference]], list[tuple[str, float]]]
 """For each difference the outcome, and how narrow the interval must be to decide it."""
 
 
@@ -51,7 +51,7 @@ class Claim:
 
     title: str
     pairs: Pairs
-    judge: Judge
+    rule: Rule
     tasks: tuple[str, ...] = ("misuse", "completion")
     metric: str = ""  # that of the task by default
     paper_table: str = "scores"  # of `data/paper.toml`
@@ -63,10 +63,10 @@ class Claim:
         tests = {pair: test for pair in pairs if (test := group.compare(*pair, metric))}
         if not tests:
             return None
-        judged = self.judge(list(tests.values()))
-        outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in dict(judged))
+        outcomes = self.rule(list(tests.values()))
+        outcome = next(each for each in (FAILS, UNDECIDED, HOLDS) if each in dict(outcomes))
         compared, undecided = [], []
-        for (pair, test), (each, width) in zip(tests.items(), judged, strict=True):
+        for (pair, test), (each, width) in zip(tests.items(), outcomes, strict=True):
             compared.append(Comparison(*pair, test, each))
             if each == outcome == UNDECIDED:
                 undecided.append((test, width))
@@ -87,12 +87,12 @@ def within(low: float, high: float, tests: Sequence[Difference]) -> list[tuple[s
 
     All intervals must lie within, which needs no correction; one alone may refute the claim, which does.
     """
-    judged = []
+    outcomes = []
     for test in tests:
         (lowest, highest), (lower, higher) = test.interval(LEVEL), test.interval(LEVEL / len(tests))
         outcome = HOLDS if low < lowest and highest < high else FAILS if higher < low or lower > high else UNDECIDED
-        judged.append((outcome, min(abs(test.mean - low), abs(test.mean - high))))
-    return judged
+        outcomes.append((outcome, min(abs(test.mean - low), abs(test.mean - high))))
+    return outcomes
 
 
 def _it_takes(undecided: Sequence[tuple[Difference, float]], num_tests: int) -> str:
@@ -149,7 +149,7 @@ def more_and_usual(cells: Mapping[Cell, float]) -> list[tuple[Cell, Cell]]:
 
 
 class EmbeddingClaim(Claim):
-    """Judged by the measure of the paper: the mean cosine similarity within and between groups of embeddings."""
+    """Decided by the measure of the paper: the mean cosine similarity within and between groups of embeddings."""
 
     def verdict(self, group: ResultGroup) -> Verdict | None:
         cosines = next((each.embeddings["cosine"] for each in group.results if each.embeddings), None)

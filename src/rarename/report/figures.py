@@ -49,8 +49,8 @@ def draw_figures(folder: Path, groups: Sequence[ResultGroup]) -> list[str]:
     misuse, completion = ([group for group in groups if group.task == task] for task in ("misuse", "completion"))
     panels = {
         "headline": _panels(misuse, _by_size()),
-        "misuse": _beside_paper(misuse),
-        "completion": _beside_paper(completion),
+        "misuse": _with_paper(misuse),
+        "completion": _with_paper(completion),
         "rare": _panels(misuse, _by_size("by_rarity", "both rare", "joint_accuracy")),
         "false-alarms": _panels(misuse, _by_false_alarms),
         "learning": _panels(groups, _by_examples),
@@ -88,7 +88,7 @@ def _by_examples(group: ResultGroup, series: str) -> Curve:
     return curve
 
 
-def _beside_paper(groups: Sequence[ResultGroup]) -> list[Panel]:
+def _with_paper(groups: Sequence[ResultGroup]) -> list[Panel]:
     panels: list[Panel] = []
     for group in groups:
         theirs: dict[str, dict[float, MeanStd | None]] = {}

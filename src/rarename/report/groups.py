@@ -129,12 +129,12 @@ def group_results(results: Iterable[Result]) -> list[ResultGroup]:
         members[each.task, each.language, each.preset, recipe, digest, each.split].append(each)
     num_groups = Counter(key[:2] for key in members)
     related: dict[tuple[Any, ...], list[ResultGroup]] = defaultdict(list)
-    for (task, language, *kind, _, _), alike in members.items():
+    for (task, language, *kind, _, _), comparable in members.items():
         title = f"{TITLES[task]}, {TITLES[language]}"
         if num_groups[task, language] > 1:
-            title += f" ({alike[0].corpus['name']}, {alike[0].preset})"
+            title += f" ({comparable[0].corpus['name']}, {comparable[0].preset})"
         groups = related[task, *kind]
-        groups.append(ResultGroup(task, language, title, _cells(alike), groups))
+        groups.append(ResultGroup(task, language, title, _cells(comparable), groups))
     found = [group for groups in related.values() for group in groups]
     return sorted(found, key=lambda group: (group.task != "misuse", group.language != "python", -len(group.results)))
 

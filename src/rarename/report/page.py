@@ -32,7 +32,7 @@ class Report:
 
 
 def make_report(folder: Path) -> Report:
-    """Read the results in a folder and judge the claims of the paper by them."""
+    """Read the results in a folder and test the claims of the paper on them."""
     results, errors = read_results(folder)
     unreadable = [error.replace(f"{folder}/", "") for error in errors]
     if not results:

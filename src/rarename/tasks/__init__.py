@@ -1,1 +1,1 @@
-"""What is asked of a model, and how its answer is judged. Examples load without torch."""
+"""Tasks: examples, model, loss and metrics. Examples load without torch."""

@@ -25,7 +25,7 @@ EVAL_BATCH_NODES = 8_000
 
 
 def min_logit(logits: Tensor) -> float:
-    """The logit of what is masked out. Minus infinity would give NaN gradients."""
+    """The logit of masked positions. Minus infinity would give NaN gradients."""
     return torch.finfo(logits.dtype).min / 4
 
 
@@ -118,7 +118,7 @@ class Task(ABC):
         """Empty metrics for a split."""
 
     def is_multi_bug_epoch(self, epoch: int) -> bool:
-        """Whether an epoch trains on something else than what is evaluated, so its metrics select no checkpoint."""
+        """Whether an epoch trains on other examples than evaluation uses; its metrics select no checkpoint."""
         return False
 
     def examples_each(self, split: str, epoch: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Tensors on disk: files that are complete or absent, and the only place that loads the weights of a model."""
+"""Tensors on disk: files that are complete or absent, and the only loader of model weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
 
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Name the file of a run that could not be written and the remedy: the disk may be full."""
+    """Turn a failed write into an error with the file and the remedy: the disk may be full."""
     try:
         yield
     except (OSError, SafetensorError) as error:

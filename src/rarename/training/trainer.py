@@ -64,7 +64,7 @@ class TrainerState:
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """A batch and its place in the order of batches."""
+    """A batch and its position in the order of batches."""
 
     epoch: int
     number: int
@@ -116,7 +116,7 @@ class Trainer:
         self.model.train()
         for prepared in self._prefetch():
             now = time.monotonic()
-            # The clocks of the processes differ: if one wants to stop or save, all do, after the same step.
+            # The clocks of the processes differ: if one is due to stop or save, all do so after the same step.
             requests = (should_stop() or now - started > time_limit, now - last_save > self.config.save_every_seconds)
             must_stop, must_save = self._step(prepared, requests)
             state.seconds = seconds_before + time.monotonic() - started
@@ -266,7 +266,7 @@ class Trainer:
             try:
                 self.model.load_state_dict(_below("model.", tensors))
                 for name, parameter in self.model.named_parameters():
-                    if state := _below(f"optimizer.{name}.", tensors):  # a parameter that was never used has none
+                    if state := _below(f"optimizer.{name}.", tensors):  # an unused parameter has no state
                         device = self.context.device
                         self.optimizer.state[parameter] = {key: value.to(device) for key, value in state.items()}
                 self.running_loss = tensors["running_loss"].to(self.context.device)

@@ -127,10 +127,10 @@ def _rest_of_expression(tokens: Sequence[str]) -> str:
     last, before, two_before = (*reversed(tokens[-3:]), "", "", "")[:3]
     ending = ""
     if last == "()":
-        ending = " {}" if is_since(tokens[:-1], "function", ("()", "{}")) else ""
+        ending = " {}" if is_pending(tokens[:-1], "function", ("()", "{}")) else ""
     elif before == "function" or (before == "*" and two_before == "function"):
         ending = "() {}"
-    if not ending and is_since(tokens, "class", ("{}",)):
+    if not ending and is_pending(tokens, "class", ("{}",)):
         ending = " {}"
     num_open = 0
     for token in tokens:
@@ -138,7 +138,7 @@ def _rest_of_expression(tokens: Sequence[str]) -> str:
     return ending + " : 0" * num_open
 
 
-def is_since(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
+def is_pending(tokens: Sequence[str], word: str, ends: Sequence[str]) -> bool:
     """Whether the tokens have a word and none after it ends the construct that it begins."""
     return next((token == word for token in reversed(tokens) if token == word or token in ends), False)
 

@@ -5,7 +5,7 @@ Where a new line begins another statement, the lexer closes what the statement a
 
 import re
 
-from rarename.syntax.javascript.closing import JsBracket, Kind, completed, is_since, missing, statement_start
+from rarename.syntax.javascript.closing import JsBracket, Kind, completed, is_pending, missing, statement_start
 from rarename.syntax.lines import is_name
 from rarename.syntax.open_brackets import NUMBER, STRING
 
@@ -202,7 +202,7 @@ class Lexer:
     def _brace_kind(self) -> Kind:
         bracket = self.stack[-1]
         tokens, last = ([], "") if bracket.is_done else (bracket.tokens, bracket.last)
-        if is_since(tokens, "class", ("{}",)) and last != "=":
+        if is_pending(tokens, "class", ("{}",)) and last != "=":
             return Kind.CLASS
         if last == "()":
             return Kind.SWITCH if tokens[-2:-1] == ["switch"] else Kind.BLOCK
@@ -279,7 +279,7 @@ class Lexer:
         parent = self.stack[depth - 1]
         if parent.kind in (Kind.CLASS, Kind.OBJECT):
             return bool(parent.tokens) and not {"=", ":", "...", "?"} & set(parent.tokens)
-        is_function = is_since(parent.tokens, "function", ("()",))
+        is_function = is_pending(parent.tokens, "function", ("()",))
         return is_function or _is_control(parent.tokens) or parent.last in ("catch", "switch")
 
     def _replace(self, start: int, end: int, code: str) -> None:

@@ -204,8 +204,8 @@ class _Reader:
         owner = self._owner(binding)
         owner_type = self.types[owner]
         if role == Role.PARAMETER:
-            is_beside = owner == self.function and self.is_in_parameters
-            return self._is_bound_before(binding) if is_beside else owner in self.ancestors
+            is_in_same_list = owner == self.function and self.is_in_parameters
+            return self._is_bound_before(binding) if is_in_same_list else owner in self.ancestors
         if owner_type in _IMPORTS:
             return True
         if role == Role.CLASS and self._is_in_class_head(owner):

@@ -1,4 +1,4 @@
-"""Windows to padded arrays: the one way to the input of the model, in training and in use."""
+"""Windows to padded arrays, the input of the model in training and prediction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Window:
     types: NDArray[np.int16]  # rank ids; a type that the encoding lacks is `Special.UNK.rank`
     values: NDArray[np.integer]  # rank ids
     roles: NDArray[np.int8]
-    num_context: int = 0  # number of nodes at the start that are no targets, but targets of the window before
+    num_context: int = 0  # number of nodes at the start that are targets of the window before, not of this one
     project: int = 0  # an index into `WindowDataset.project_names`
 
 
@@ -55,7 +55,7 @@ def collate(
     first = first_occurrence(ranks)
     is_placeholder = values >= encoding.first_placeholder
     attention_mask = types != Special.PAD.rank
-    # The first node of a window has no node before it that could predict it.
+    # No node before the first one could predict it.
     num_context = np.array([max(1, window.num_context) for window in windows])
     return CompletionBatch(
         types=rank_to_id(types),

@@ -9,7 +9,7 @@ What counts, rule by rule:
     anything else                 cross entropy         scores 1 / rank up to 10, then 0
 
 With a pointer, a value outside the vocabulary that an earlier node holds can be copied, so it is not UNK. The first
-node of a file and nodes that are only context in their window are no targets at all.
+node of a file and nodes that are only context in their window are not targets.
 """
 
 from collections.abc import Iterator

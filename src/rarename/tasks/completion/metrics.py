@@ -15,7 +15,7 @@ from rarename.tasks.completion.model import CompletionOutput
 from rarename.tasks.task import Metrics
 
 MAX_RANK = 10
-"""Higher ranks score 0: nobody reads that far."""
+"""Higher ranks score 0: users do not read that far."""
 
 KINDS: dict[str, frozenset[Role]] = {
     "names": IDENTIFIER_ROLES,
@@ -51,7 +51,7 @@ class CompletionMetrics(Metrics):
         self.append({name: column.int() for name, column in columns.items()})
 
     def compute(self) -> dict[str, float]:
-        """Mean reciprocal ranks and accuracies, with the counts behind them."""
+        """Mean reciprocal ranks and accuracies, with their counts."""
         columns = self.columns()
         return _metrics(columns["rank"], columns["type_rank"])
 

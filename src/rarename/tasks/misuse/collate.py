@@ -1,4 +1,4 @@
-"""Examples to padded arrays: the one way from functions to the input of the model, in training and in use."""
+"""Examples to padded arrays, the input of the model in training and prediction."""
 
 import math
 from collections.abc import Sequence

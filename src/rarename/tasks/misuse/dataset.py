@@ -64,7 +64,7 @@ class FunctionDataset(Sequence[Function]):
         return self._index[:, 2]
 
     def nested_slices(self, index: int) -> tuple[Slice, ...]:
-        """A function and those nested in it, relative to its start; empty if it is no part of a file."""
+        """A function and those nested in it, relative to its start; empty if it is not part of a file."""
         file, start, length = self._index[index].tolist()
         first, last = np.searchsorted(self._slices[file][:, 0], (start, start + length)).tolist()
         return tuple(Slice(each - start, count) for each, count in self._slices[file][first:last].tolist())

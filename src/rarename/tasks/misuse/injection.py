@@ -3,8 +3,8 @@
 A bug replaces the name at one variable node by the name of another variable of the function. It is injected into rank
 ids, before anonymization: otherwise a placeholder out of order would reveal it.
 
-`paper` takes any two variables. `local` replaces the read of a local name by another local name in scope: the mistake
-that people make, and code that always compiles. For training it can prefer similarly spelled names (`similarity`).
+`paper` takes any two variables. `local` replaces the read of a local name by another local name in scope: a mistake
+that people make, in code that always compiles. For training it can prefer similar names (`similarity`).
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ class InjectedBug(NamedTuple):
 
 
 def sample_bug(function: Function, rng: np.random.Generator) -> InjectedBug | None:
-    """Sample the paper's way: any node whose name occurs again, and the name of any other variable node."""
+    """Sample as in the paper: any node whose name occurs again, and the name of any other variable node."""
     nodes = function.variables
     names = function.values[nodes]
     distinct, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)

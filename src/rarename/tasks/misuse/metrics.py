@@ -25,7 +25,7 @@ RARITIES = ("both frequent", "one rare", "both rare")
 """Groups of bugs by the two names involved. With both rare, `standard` reads the same with and without the bug."""
 
 MIN_LOGIT = -1e30
-"""The logit of a node that is no candidate; finite, so that margins can be shifted."""
+"""The logit of a node that is not a candidate; finite, so that margins can be shifted."""
 
 Columns = dict[str, NDArray[Any]]
 
@@ -43,7 +43,7 @@ class MisuseMetrics(Metrics):
         self.append(_evaluate_per_example(output, batch, self.vocabulary_size))
 
     def compute(self) -> dict[str, float]:
-        """Accuracies and the counts behind them. Those named `paper` count a repair if its probability is ≥ 0.5."""
+        """Accuracies and their counts. Those named `paper` count a repair if its probability is ≥ 0.5."""
         return _clean_metrics(self.columns()) | _buggy_metrics(self.columns())
 
     def breakdown(self, *thresholds: float) -> dict[str, Any]:

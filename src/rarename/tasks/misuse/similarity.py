@@ -1,4 +1,4 @@
-"""How similarly two names are spelled: people who use a wrong variable often pick a name that looks like the right one.
+"""Similarity of two names in characters: people often confuse variables with similar names.
 
 The measure is the Dice coefficient of the sets of character bigrams. Each bigram sets one of 64 bits, so a corpus of
 names takes eight bytes per name.

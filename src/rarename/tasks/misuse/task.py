@@ -56,7 +56,7 @@ class MisuseTask(Task):
         return MisuseModel(model_config, *num_ids, config.pointer_head, config.usage_features, len(encoding.subtokens))
 
     def is_multi_bug_epoch(self, epoch: int) -> bool:
-        # These epochs have no clean functions. The model flags too many, which looks like finding more.
+        # These epochs have no clean functions, so the model flags too many and its metrics are misleading.
         return epoch < self.config.multi_bug_epochs
 
     def examples_each(self, split: str, epoch: int | None = None) -> int:
@@ -97,7 +97,7 @@ class MisuseTask(Task):
             bug_seed = [self.seed, index, epoch % BUGS_PER_FUNCTION]
             placeholder_seed = [*bug_seed, 1, epoch]
         clean_seed, buggy_seed = np.random.default_rng(placeholder_seed).integers(2**63, size=2).tolist()
-        # Models for use are evaluated the way `rarename check` uses them: one prediction per nested function.
+        # Models for use are evaluated as `rarename check` uses them: one prediction per nested function.
         is_nested = epoch is None and self.config.pointer_head == "conditional"
         nested = dataset.nested_slices(index) if is_nested else ()
         clean = MisuseExample(function, (), clean_seed, nested_slices=nested)
