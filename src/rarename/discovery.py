@@ -52,7 +52,7 @@ class Skipped:
 
     path: str
     line: int | None
-    reason: str  # one of few phrases, so that skips can be counted by reason
+    reason: str  # one of a few phrases, so that skips can be counted by reason
     detail: str = ""
 
     @property

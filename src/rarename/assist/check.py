@@ -71,7 +71,7 @@ class Checker:
 
     @classmethod
     def load(cls, *folders: str | Path, threshold: float | None = None) -> "Checker":
-        """Load the models of runs; without any, those of the package are loaded when needed.
+        """Load the models of runs. Without any, packaged models are loaded when needed.
 
         Predictions below `threshold` are not reported; by default each model has its own.
         """
@@ -170,7 +170,7 @@ class Checker:
 
 
 class _ParsedFile:
-    """A source text with its tree. `index` is that of the file among all."""
+    """A source text with its tree; `index` is the number of the file."""
 
     def __init__(self, text: str, language: Language, path: str, index: int = 0) -> None:
         self.path, self.index, self.language = path, index, language
@@ -210,7 +210,7 @@ class _PendingFunction:
         name, suggestion = tree.values[node], tree.values[self.start + repair]
         assert name is not None and suggestion is not None, "variables have names"
         spanned = node
-        while not tree.span(spanned).line and spanned > 0:  # without a position of its own, that of its parent
+        while not tree.span(spanned).line and spanned > 0:  # a node without a position has that of its parent
             spanned = tree.parents[spanned]
         span = tree.span(spanned)
         owner = max(start for start, length in self.example.nested_slices if start <= location < start + length)

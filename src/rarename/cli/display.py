@@ -114,7 +114,7 @@ class Display:
             self.log(f"{name}: {_status(self._tasks[name])}")
 
     def update(self, name: str, completed: float, total: float | None, **fields: Any) -> None:
-        """Show how far an activity is. Several activities may run at once."""
+        """Show the progress of an activity. Several activities may run at once."""
         if name not in self._tasks:
             self._bars.add_task(name)
             self._tasks[name] = self._bars.tasks[-1]

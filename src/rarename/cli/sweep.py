@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=count, default=1, metavar="N", help="trials at a time (default: 1)")
     add("--num-threads", type=count, metavar="N", help="threads of each trial (default: cores divided by jobs)")
     add("--time-limit", type=minutes, default=math.inf, metavar="MINUTES", help="save and stop after this time")
-    add("--list", action="store_true", help="show how far each trial is, and do nothing")
+    add("--list", action="store_true", help="show the progress of each trial and exit")
     add_output_format(parser, text="a line per trial", json="one object")
 
 

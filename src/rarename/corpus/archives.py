@@ -24,7 +24,7 @@ from rarename.discovery import Reason, display_path, is_archive, over_limit, pri
 
 BROKEN, OVER_BUDGET = "archive is broken", "archive over its limits"
 
-_ANY_RATIO_BYTES = 1_000_000  # members up to this size may have any compression ratio: they cannot do harm
+_ANY_RATIO_BYTES = 1_000_000  # members up to this size may have any compression ratio: they are harmless
 _DIRECTORY_ENTRY_BYTES = 200  # per member in the directory of a zip: 46, the name and a few extra fields
 _HEADER_BYTES = 2_000_000  # between two members of a tar, such as long names: tarfile keeps them in memory
 _MAX_NAME_LENGTH = 1_000
@@ -170,7 +170,7 @@ class ZipSource(ArchiveSource):
 
 
 class _TarHeader(tarfile.TarInfo):
-    """Notes that the end mark was read: tarfile also stops, without an error, at a damaged header."""
+    """Records whether the end mark was read: tarfile also stops, without an error, at a damaged header."""
 
     @classmethod
     def fromtarfile(cls, tarfile: Any) -> Self:

@@ -155,7 +155,7 @@ class _Build:
                         self._parse_alone(shard, task)
 
     def _parse_alone(self, shard: Shard, task: Task) -> None:
-        """Parse a shard in a process of its own. If the process dies, note which document killed it."""
+        """Parse a shard in its own process. If the process dies, record which document killed it."""
         try:
             with process_pool(1) as pool:
                 pool.submit(task.function, *task.arguments).result()

@@ -30,7 +30,7 @@ class Skip:
 
     path: str
     project: str
-    reason: str  # one of few phrases, so that skips can be counted by reason
+    reason: str  # one of a few phrases, so that skips can be counted by reason
     detail: str = ""
 
 

@@ -122,7 +122,7 @@ class RecordSource(Source):
 
     def _project(self, position: str, name: str) -> str:
         if not name:
-            return position  # nothing is known about it, so it is a project by itself
+            return position  # its origin is unknown, so it is its own project
         return name.split("/")[0] if self.options.split_by == "owner" else _repository(name)
 
     def _why_excluded(self, name: str) -> str:

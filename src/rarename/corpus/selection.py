@@ -80,7 +80,7 @@ def _file_splits(
 
 
 def _distinct_functions(files: _Files, splits: FileSplits) -> NDArray[np.bool_]:
-    """Keep one of identical functions, that of test before that of validation before that of training."""
+    """Keep one of identical functions: test takes precedence over validation, validation over training."""
     code = splits[files.file_of_function]
     order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
     _, first = np.unique(files.function_hashes[order], return_index=True)

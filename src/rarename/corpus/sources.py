@@ -65,7 +65,7 @@ def plan(sources: Sequence[Source], progress: Progress) -> tuple[list[Chunk], li
 
 
 def _expand(spec: str) -> list[str]:
-    """The specs in `@list.txt`, with relative paths based on the folder of the list; any other spec as it is."""
+    """The specs in `@list.txt`, with relative paths based on the folder of the list; any other spec unchanged."""
     if not spec.startswith("@"):
         return [spec]
     path = Path(spec[1:])
@@ -77,7 +77,7 @@ def _expand(spec: str) -> list[str]:
             raise SourceError(f"{path}: {entry!r} is a list within a list; name it on the command line")
     if not entries:
         raise SourceError(f"{path}: the list is empty; expected one source per line")
-    # An absolute path stays what it is.
+    # `/` keeps an absolute path.
     return [entry if is_package(entry) or entry == STDLIB else str(path.parent / entry) for entry in entries]
 
 

@@ -1,4 +1,4 @@
-"""Tasks on any `concurrent.futures.Executor`; here a pool of new processes, elsewhere that of a cluster."""
+"""Tasks on any `concurrent.futures.Executor`; here a pool of new processes, elsewhere perhaps a cluster."""
 
 import multiprocessing
 import os

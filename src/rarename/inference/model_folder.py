@@ -23,7 +23,7 @@ from rarename.syntax import LANGUAGES, Language
 CONFIG, ENCODING, CHECK_SETTINGS = "config.toml", "encoding.json", "check.toml"
 
 DEFAULT_THRESHOLD = 0.9
-"""The confidence threshold of a model without one of its own."""
+"""The confidence threshold of a model without `check.toml`."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def init_neighbour_head(attention: RelativeAttention, head: int, offset: int) ->
 def init_induction_head(first: RelativeAttention, second: RelativeAttention) -> None:
     """Make head 0 of two layers an induction head (Olsson et al. 2022); the first attends to the previous node.
 
-    The first head writes that node into a subspace of its own. The head of the second layer queries this subspace with
+    The first head writes that node into a separate subspace. The head of the second layer queries this subspace with
     the current node, and so attends to the nodes that followed earlier nodes like it.
     """
     d_head = first.rel_keys.shape[-1]

@@ -53,11 +53,11 @@ class Claim:
     pairs: Pairs
     rule: Rule
     tasks: tuple[str, ...] = ("misuse", "completion")
-    metric: str = ""  # that of the task by default
+    metric: str = ""  # default: the metric of the task
     paper_table: str = "scores"  # of `data/paper.toml`
 
     def verdict(self, group: ResultGroup) -> Verdict | None:
-        """None if the group lacks the cells. One pair may refute a claim; all must show it."""
+        """Test the claim; None if the group lacks the cells. One pair may refute it; all must support it."""
         pairs = self.pairs(group.validation) if group.task in self.tasks else []
         metric = self.metric or group.metric
         tests = {pair: test for pair in pairs if (test := group.compare(*pair, metric))}
@@ -83,9 +83,9 @@ def better(tests: Sequence[Difference]) -> list[tuple[str, float]]:
 
 
 def within(low: float, high: float, tests: Sequence[Difference]) -> list[tuple[str, float]]:
-    """Does the interval lie between two bounds? That no difference was seen is not enough.
+    """Is the difference between two bounds? An insignificant difference is not enough.
 
-    All intervals must lie within, which needs no correction; one alone may refute the claim, which does.
+    The claim holds if all intervals are within (uncorrected level); one outside refutes it (corrected level).
     """
     outcomes = []
     for test in tests:

@@ -11,7 +11,7 @@ from rarename.report.statistics import Difference, MeanStd, ProjectScores, SeedV
 from rarename.sweep.result import Result, number_at
 
 ORDER = ("ordered", "randomized", "by_frequency", "standard")
-"""Of the strategies in tables and figures."""
+"""The order of the strategies in tables and figures."""
 
 NOT_VARIED = {
     "corpus", "corpus_digest", "seed", "encoding.strategy", "encoding.vocabulary_size", "task.copy_pointer",
@@ -24,7 +24,7 @@ TITLES = {
 }  # fmt: skip
 
 METRICS = {"misuse": "joint_accuracy", "completion": "mrr_values"}
-"""What the strategies are compared by."""
+"""The metric that compares the strategies."""
 PAPER_METRICS = {"misuse": "joint_accuracy_paper", "completion": "mrr_values"}
 """In the paper a repair counts if the correct variable gets at least half of the probability."""
 COUNT_KEYS = {"joint_accuracy": "num_buggy", "mrr_values": "num_values", "mrr_types": "num_types"}
@@ -79,7 +79,7 @@ class ResultGroup:
 
     @cached_property
     def validation(self) -> dict[Cell, float]:
-        """The mean of the best validation scores. What is chosen is chosen by them, never on the test split."""
+        """The mean of the best validation scores. Selection uses them, never the test split."""
         return {cell: fmean(_best_validation(each, self.metric) for each in self.cells[cell]) for cell in self.cells}
 
     def best_size(self, series: str) -> int:
@@ -87,7 +87,7 @@ class ResultGroup:
         return max((cell for cell in self.cells if cell.series == series), key=self.validation.__getitem__).size
 
     def scores(self, cell: Cell, *path: str) -> list[float]:
-        """A metric for each seed of a cell; that of the task by default."""
+        """A metric for each seed of a cell, by default the metric of the task."""
         scores = [number_at(result.metrics, *(path or [self.metric])) for result in self.cells.get(cell, ())]
         return [score for score in scores if score is not None]
 
@@ -111,7 +111,7 @@ def _rank(series: str) -> tuple[int, str]:
 
 
 def _best_validation(result: Result, metric: str) -> float:
-    """The evaluated weights are those that reached it."""
+    """The score that selected the evaluated weights."""
     return max((number_at(point, "validation", metric) or 0.0 for point in result.curve), default=0.0)
 
 

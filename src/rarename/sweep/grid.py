@@ -1,4 +1,4 @@
-"""Experiment files: many trainings as grids of settings, each of them a trial with a name."""
+"""Experiment files: grids of settings, whose points are named trials."""
 
 import itertools
 import re
@@ -44,7 +44,7 @@ class Trial:
 class SweepSpec:
     """The content of an experiment file."""
 
-    name: str  # that of the file
+    name: str  # the name of the file, without its ending
     title: str
     reproduces: str  # the table, figure or section of the paper
     corpus: str

@@ -1,4 +1,4 @@
-"""Language: all that the rest of rarename needs to know about one programming language."""
+"""Language: the facts about a programming language that the rest of rarename needs."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping

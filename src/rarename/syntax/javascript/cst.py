@@ -140,8 +140,8 @@ def _with_declarations_joined(tree: ConcreteTree, text: bytes) -> bytes:
 def _parsed(source: bytes) -> tree_sitter.Tree:
     """tree-sitter's own tree; a ParseError when the text takes unreasonably long.
 
-    Error recovery can take quadratic time on hostile text. tree-sitter has no time limit of its own and its progress
-    callback crashes (0.26), so the text ends at the deadline.
+    Error recovery can take quadratic time on hostile text. tree-sitter has no time limit, and its progress callback
+    crashes (0.26), so the text ends at the deadline.
     """
     max_seconds = _MAX_SECONDS + len(source) * _MAX_SECONDS_PER_BYTE
     deadline = time.monotonic() + max_seconds

@@ -33,7 +33,7 @@ _CHILD_ROLES = _by_type(
         Role.WRITE: "ImportDefaultSpecifier ImportNamespaceSpecifier",
     }
 )
-"""The roles that parents give to identifiers, the first child's before that of every child."""
+"""The roles that parents give to their first child (these take precedence) and to every child."""
 _PATTERNS = frozenset({"ArrayPattern", "ObjectPattern", "RestElement"})  # names are bound as the whole pattern is
 _KEYED_TYPES = frozenset({"MethodDefinition", "Property", "PropertyDefinition"})
 

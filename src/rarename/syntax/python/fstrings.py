@@ -38,9 +38,9 @@ class _Field:
 
 
 def fix_spans(joined: Any, source: Source) -> None:
-    """Correct the spans of all that is in the replacement fields of an f-string.
+    """Correct the spans of all nodes in the replacement fields of an f-string.
 
-    An f-string inside of a field is corrected when the walk reaches it.
+    An f-string inside a field is corrected when the walk reaches it.
     """
     values = list(_formatted_values(joined))
     fields: list[_Field] = []

@@ -147,7 +147,7 @@ _PARAMETER = re.compile(r"[(,]\s*\**([^\W\d]\w*)")
 
 
 def _simplified(line: Line) -> Line:
-    """The line if it parses by itself. Otherwise a plainer header, so that its block is kept, or no text."""
+    """The line if it parses alone. Otherwise a simpler header, so that its block is kept, or no text."""
     for text in (line.text, _PYTHON_2_EXCEPT.sub(r"\1 as \2:", line.text)):
         if _parses(text, line.first):
             return replace(line, text=text)

@@ -163,7 +163,7 @@ class Lexer:
                 self.lines[-1].text += ":"
 
     def _starts_statement(self, token: str, start: int, indent: int) -> bool:
-        """Whether a line inside of brackets cannot be part of them, because they were left open."""
+        """Whether a line inside brackets cannot be part of them, because they were left open."""
         if token in _NEVER_IN_BRACKETS or self._has_colon_in_brackets():
             return True
         is_after_operand = _is_operand(self.stack[-1].last) and _is_operand(token)

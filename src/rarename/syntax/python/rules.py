@@ -128,7 +128,7 @@ def _blocks(node: Any) -> Sequence[Any]:
 
 
 def _with(node: Any, source: Source) -> Translation:
-    """Each further item is a With of its own inside the body."""
+    """Each further item is a nested With in the body."""
     item, *others = node.items
     body = node.body
     if others:

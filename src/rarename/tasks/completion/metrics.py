@@ -27,7 +27,7 @@ KINDS: dict[str, frozenset[Role]] = {
     "numbers": frozenset({Role.NUMBER}),
     "others": frozenset(Role) - IDENTIFIER_ROLES - {Role.NONE, Role.STRING, Role.NUMBER},
 }
-"""Groups of values. `names` are all that a programmer chose: the next four groups and others."""
+"""Groups of values. `names` are all values that a programmer chose: the next four groups and others."""
 
 RARITIES = ("frequent, again", "rare, again", "frequent, first", "rare, first")
 """Groups of values by whether they are outside the vocabulary, and whether the window has them before. A rare value at

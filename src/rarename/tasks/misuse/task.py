@@ -102,7 +102,7 @@ class MisuseTask(Task):
         nested = dataset.nested_slices(index) if is_nested else ()
         clean = MisuseExample(function, (), clean_seed, nested_slices=nested)
         if function.label is not None:
-            return [clean]  # clean or with its published bug, as it is
+            return [clean]  # unchanged, clean or with its published bug
         rng = np.random.default_rng(bug_seed)
         if similarity_weight:
             bug = sample_local_bug(function, rng, similarity_weight)
