@@ -62,7 +62,7 @@ def test_a_named_script_is_of_the_language_of_its_first_line(tmp_path):
 @pytest.mark.parametrize(("size", "is_read"), [(MAX_FILE_BYTES, True), (MAX_FILE_BYTES + 1, False)])
 def test_standard_input_has_the_same_limit_and_is_read_once(monkeypatch, size, is_read):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * size)))
-    (found,) = Files(["-", "-"], asked=PYTHON)
+    (found,) = Files(["-", "-"], only=PYTHON)
     assert isinstance(found, SourceFile if is_read else Skipped)
     assert found.path == "<stdin>"
 

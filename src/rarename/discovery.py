@@ -73,16 +73,16 @@ class Files:
 
     A folder yields the files with an ending of one of the languages. Links are not followed. Hidden folders and
     installed packages are left out. A file that the user names may also declare its language in its first line, as
-    scripts do. With `asked`, only that language is read, and every named file counts as one of it.
+    scripts do. With `only`, every named file is read in that language.
     """
 
     def __init__(
-        self, paths: Iterable[str], languages: Iterable[Language] = CHECKED, asked: Language | None = None
+        self, paths: Iterable[str], languages: Iterable[Language] = CHECKED, only: Language | None = None
     ) -> None:
-        self.languages = tuple(languages) if asked is None else (asked,)
+        self.languages = tuple(languages) if only is None else (only,)
         self.skipped: list[Skipped] = []  # what the listing left out
         self._suffixes = tuple(suffix for language in self.languages for suffix in language.suffixes)
-        self._asked = asked
+        self._only = only
         self._shown_paths: dict[str, str] = {}  # by resolved path, so that each file is read once
         for path in paths:
             self._list(path)
@@ -100,7 +100,7 @@ class Files:
 
     def _list(self, path: str) -> None:
         if path == STDIN:
-            if self._asked is None:
+            if self._only is None:
                 raise UsageError("standard input has no file name to detect the language; add --language")
             self._shown_paths[STDIN] = STDIN_SHOWN
             return
@@ -133,7 +133,7 @@ class Files:
         if not path.is_file():
             return Reason.SPECIAL_FILE, f"give it as standard input: {STDIN}"
         with path.open("rb") as file:
-            if self._asked or self._language(path.name, file.read(256)):
+            if self._only or self._language(path.name, file.read(256)):
                 return None
         if any(path.name.lower().endswith(language.suffixes) for language in CHECKED):
             return "another language", f"the model is for {' and '.join(language.name for language in self.languages)}"
@@ -248,7 +248,7 @@ def is_archive(name: str) -> bool:
 
 
 def over_limit(num_bytes: int) -> str:
-    """The reason for leaving out what is larger than a limit.
+    """The reason for leaving out a file over a size limit.
 
     >>> over_limit(10_000_000), over_limit(1500)
     ('over 10 MB', 'over 1500 bytes')

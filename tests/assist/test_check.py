@@ -47,8 +47,8 @@ def both(model, javascript_run):
     return Checker([model, CheckModel.load(javascript_run)], threshold=0)
 
 
-def check_files(checker, *paths, asked=None):
-    return checker.check_files(Files([str(path) for path in paths], checker.languages, asked))
+def check_files(checker, *paths, only=None):
+    return checker.check_files(Files([str(path) for path in paths], checker.languages, only))
 
 
 def write(folder, **texts):
@@ -350,7 +350,7 @@ def test_long_strings_of_data_do_not_make_a_file_minified(checker, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("first_line", "asked", "language"),
+    ("first_line", "only", "language"),
     [
         ("#!/usr/bin/env python3", None, "python"),
         ("#!/usr/bin/env -S node --no-warnings", None, "javascript"),
@@ -359,12 +359,12 @@ def test_long_strings_of_data_do_not_make_a_file_minified(checker, tmp_path):
         ("# python", PYTHON, "python"),
     ],
 )
-def test_the_language_of_a_script_without_a_suffix(both, checker, tmp_path, first_line, asked, language):
+def test_the_language_of_a_script_without_a_suffix(both, checker, tmp_path, first_line, only, language):
     (tmp_path / "script").write_text(f"{first_line}\n{SUM if language == 'javascript' else AREA}", encoding="utf-8")
-    result = check_files(both, tmp_path / "script", asked=asked)
+    result = check_files(both, tmp_path / "script", only=only)
     assert result.num_files == result.num_functions == (language is not None)
-    assert check_files(checker, tmp_path / "script", asked=asked).num_files == (language == "python")
-    assert check_files(both, tmp_path, asked=asked).num_files == 0  # in folders only suffixes count
+    assert check_files(checker, tmp_path / "script", only=only).num_files == (language == "python")
+    assert check_files(both, tmp_path, only=only).num_files == 0  # in folders only suffixes count
 
 
 def test_unprintable_paths_are_escaped(checker, tmp_path):

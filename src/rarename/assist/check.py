@@ -24,7 +24,7 @@ from rarename.tasks.misuse.functions import Function, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 from rarename.tasks.sampler import bucketed_batches
 
-MAX_FUNCTION_NODES = 2_000  # of longer functions only those nested in them are checked: attention is quadratic
+MAX_FUNCTION_NODES = 2_000  # in longer functions only nested functions are checked: attention is quadratic
 POOL_NODES = 50_000  # nodes that are collected before functions of similar length are batched
 BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
 
@@ -154,7 +154,7 @@ class Checker:
             yield _PendingFunction(parsed, start, example)
 
     def _predict(self, pool: Sequence["_PendingFunction"]) -> list["_Found"]:
-        """Run the models on functions; return predictions above the threshold, in no order."""
+        """Run the models on functions; return unordered predictions above the threshold."""
         found: list[_Found] = []
         for name, model in self._models.items():
             pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
@@ -251,6 +251,6 @@ def _parse_file(file: SourceFile, index: int) -> _ParsedFile | Skipped:
 
 
 def _unsuppressed(found: Sequence[_Found]) -> list[_Found]:
-    """In the order of files and lines, without those that a comment suppresses."""
+    """Diagnostics in the order of files and lines, without suppressed ones."""
     ordered = sorted(found, key=lambda each: (each[0].index, each[1].line, each[1].column))
     return [(parsed, each) for parsed, each in ordered if not is_suppressed(each.source, parsed.language)]

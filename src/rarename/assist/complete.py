@@ -41,7 +41,7 @@ class Suggestion:
     name: str
     probability: float  # the model's probability among all values that it can predict
     is_in_scope: bool  # whether the name refers to something there; true where scope does not apply, as after a dot
-    is_argument: bool = False  # whether it rather names an argument, as `encoding` in `open(path, encoding=…)`
+    is_argument: bool = False  # whether it more probably names an argument, as `encoding` in `open(path, encoding=…)`
 
 
 class Completer:
@@ -87,9 +87,9 @@ class Completer:
     def _predict(self, cursor: Cursor) -> tuple[dict[str, float], dict[str, float]]:
         """The probability of each name as a name by itself, and as the name of an argument: `f(name=…)`.
 
-        A name that nothing follows yet may turn out to be called, to have an attribute, or to be assigned to, and the
-        tree has the call before the name. So the model predicts with each such node put in, weighted by the
-        probability of that node.
+        A name that nothing follows yet may become a call, get an attribute, or be assigned to, and the tree has the
+        call before the name. So the model predicts the name after each possible node, weighted by the probability
+        of that node.
         """
         start, continuations = self._continuations(cursor)
         scores = [self._score(cursor, start, each) for each in continuations]
@@ -100,7 +100,7 @@ class Completer:
             next_type, _, _ = continuation[-1]
             weighted[next_type == keyword_type].append((weight, frequent, rare))
         keyword_probs, name_probs = self._sum(weighted[True]), _dotted_part(self._sum(weighted[False]), cursor)
-        if cursor.role is Role.KEYWORD and keyword_probs:  # an argument, perhaps with a name that is not known
+        if cursor.role is Role.KEYWORD and keyword_probs:  # an argument, perhaps with an unknown name
             unknown = keyword_probs.keys() - cursor.argument_names
             name_probs = {name: ATTRIBUTE_SMOOTHING * keyword_probs[name] for name in unknown}
         first_child = cursor.traversal.types[cursor.parent + 1 : cursor.parent + 2]
@@ -124,15 +124,15 @@ class Completer:
         """Where the unfinished expression at the cursor starts, and the nodes that it may have, up to the name."""
         wrappers, rewrites = self.language.possible_wrappers, self.language.assignment_rewrites
         types, parents = cursor.traversal.types, cursor.traversal.parents
-        as_it_is = len(types), [_without_values(cursor.next_type)]
+        unchanged = len(types), [_without_values(cursor.next_type)]
         if not cursor.is_open or cursor.role not in (Role.READ, Role.ATTRIBUTE) or not wrappers:
-            return as_it_is
+            return unchanged
         start, parent = len(types), cursor.parent
         if cursor.role is Role.ATTRIBUTE:
             start, parent = parent, parents[parent]
             # A key or an assignment target; or an expression so long that it would leave no room for its context.
             if types[start] != wrappers[1][0] or len(types) - start > self._window_size // 2:
-                return as_it_is
+                return unchanged
         expression = _nodes(cursor, start) + _without_values(cursor.next_type)
         if parent == start - 1 and types[parent] == wrappers[0][0]:
             start, parent = parent, parents[parent]  # a call that only the completed text has
@@ -140,7 +140,7 @@ class Completer:
         if parent == start - 1 and types[parent] in rewrites:
             start, statement = parent, types[parent]
             found = [_without_values(statement) + each for each in found]
-            if cursor.role is Role.ATTRIBUTE:  # a variable that is assigned to is seldom a known one
+            if cursor.role is Role.ATTRIBUTE:  # an assigned variable is rarely a known one
                 (first_type, _, _), *rest = expression
                 target = rewrites.get(first_type, (first_type,))
                 found.append(_without_values(*rewrites[statement], *target) + rest)
@@ -151,7 +151,7 @@ class Completer:
 
     def _score(self, cursor: Cursor, start: int, continuation: list[_Node]) -> _Weighted:
         """The log probability of a continuation, and the probabilities of frequent and of rare names at its end."""
-        # Windows start where those of training may, so that they stay the same while nodes are added.
+        # Windows start at multiples of a step, as in training, so that they stay the same while nodes are added.
         step = max(1, self._window_size // 2)
         first = max(0, -(-(start - self._window_size + 1) // step) * step)
         types, names, roles = zip(*_nodes(cursor, first, start), *continuation[:-1], strict=True)
@@ -235,8 +235,8 @@ def _as_arguments(probs: Mapping[str, float], cursor: Cursor) -> dict[str, float
 def _as_attributes(probs: Mapping[str, float], cursor: Cursor) -> dict[str, float]:
     """The probabilities of names, given that the node is an attribute.
 
-    After a call the node might also be a further argument. So a name of the text is weighted
-    by how often the text has it as an attribute or a method.
+    After a call the node might also be a further argument. So a name of the text is weighted by how often the text has
+    it as an attribute or a method.
     """
     nodes = zip(cursor.traversal.values, cursor.roles, strict=True)
     uses = Counter((name, role in (Role.ATTRIBUTE, Role.FUNCTION)) for name, role in nodes if role is not Role.KEYWORD)
@@ -262,7 +262,7 @@ def _suggestion(name: str, cursor: Cursor, names: Mapping[str, float], arguments
     as_name, as_keyword = names.get(name, fallback), arguments.get(name, 0.0)
     if not cursor.is_scope_known or name in cursor.in_scope:
         return Suggestion(name, as_name + as_keyword, True, cursor.role is Role.KEYWORD or as_keyword > as_name)
-    # Scope covers names by themselves, not the arguments that a function has.
+    # Scope is about variables, not about names of arguments.
     return Suggestion(name, as_keyword or as_name, bool(as_keyword), bool(as_keyword))
 
 

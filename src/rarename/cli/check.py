@@ -36,10 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.cli.display import Display
 
     checker = Checker.load(*arguments.model, threshold=arguments.min_confidence)
-    asked = language_named(arguments.language) if arguments.language else None
-    if asked:
-        checker.model(asked)  # raises if the models are for other languages
-    files = Files(arguments.paths, checker.languages, asked)
+    only = language_named(arguments.language) if arguments.language else None
+    if only:
+        checker.model(only)  # raises if the models are for other languages
+    files = Files(arguments.paths, checker.languages, only)
     with Display() as progress:
         result = checker.check_files(files, progress)
     if arguments.output_format in ("text", "github"):

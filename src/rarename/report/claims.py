@@ -181,4 +181,4 @@ CLAIMS = (
     EmbeddingClaim("Embeddings of placeholders lie apart from those of frequent names", lambda _: [], better),
 )
 BEYOND_PAPER = same_size(("ordered", "randomized"), ("ordered", "standard + pointer"), is_changed=True)
-"""Questions of the paper, asked with other settings."""
+"""Comparisons of the paper, with other settings."""

@@ -34,7 +34,7 @@ class Result:
     curve: list[dict[str, Any]] = field(default_factory=list)  # metrics on the validation split during training
     eval_seconds: float = 0.0
     embeddings: dict[str, Any] = field(default_factory=dict)
-    """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if asked for."""
+    """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if requested."""
 
 
 def number_at(table: Any, *path: str) -> float | None:

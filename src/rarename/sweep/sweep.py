@@ -68,7 +68,7 @@ class Sweep:
         return [job for job in self.jobs if not patterns or any(fnmatchcase(job.name, each) for each in patterns)]
 
     def statuses(self, jobs: Sequence[Job]) -> dict[str, TrialStatus]:
-        """The progress of each trial. A result of another experiment with the same settings, corpus and recipe counts."""
+        """The progress of each trial. A result of another experiment counts if settings, corpus and recipe match."""
         found = sorted(read_results(self.results)[0], key=lambda result: bool(result.embeddings))
         others = {trials.run_name(each.settings, each.code.get("recipe")): each for each in found}
         statuses = {}

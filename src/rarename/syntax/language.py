@@ -70,7 +70,7 @@ class Language:
     def decode(self, data: bytes) -> str:
         """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""
         try:
-            with silenced_warnings():
+            with suppressed_warnings():
                 return data.decode(self.encoding(data))
         except UnicodeDecodeError as problem:
             detail = f"{problem.reason} at byte {problem.start}"
@@ -79,12 +79,12 @@ class Language:
         raise ParseError("not text in a known encoding", detail)
 
 
-_FILTERS = Lock()  # held while warnings are suppressed: the filters belong to the whole process
+_WARNINGS_LOCK = Lock()  # held while warnings are suppressed: the filters belong to the whole process
 
 
 @contextmanager
-def silenced_warnings() -> Iterator[None]:
+def suppressed_warnings() -> Iterator[None]:
     """Suppress warnings about a file that is parsed: it is not the caller's code."""
-    with _FILTERS, warnings.catch_warnings():
+    with _WARNINGS_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

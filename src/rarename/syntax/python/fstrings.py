@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rarename.syntax.language import silenced_warnings
+from rarename.syntax.language import suppressed_warnings
 from rarename.syntax.python.positions import Source, set_span
 from rarename.syntax.traversal import NO_SPAN
 
@@ -132,7 +132,7 @@ def _parse_in_place(misplaced: Any, field: _Field, source: Source) -> Any:
     blanks = "\n" * (line - 1) + " " * column if line > 1 else " " * (column - 1)
     expression = source.text[field.start + 1 : field.stop].decode()
     try:
-        with silenced_warnings():
+        with suppressed_warnings():
             tree: Any = ast.parse(f"[{blanks}({expression})]", mode="eval")
     except (SyntaxError, ValueError, OverflowError, SystemError, RecursionError, MemoryError):  # nested too deeply
         _remove_spans(misplaced)

@@ -7,7 +7,7 @@ import re
 import tokenize
 
 from rarename.errors import ParseError
-from rarename.syntax.language import silenced_warnings
+from rarename.syntax.language import suppressed_warnings
 from rarename.syntax.python.positions import Source
 from rarename.syntax.python.walker import walk
 from rarename.syntax.traversal import Traversal
@@ -45,7 +45,7 @@ def parse_ast(text: str) -> ast.Module:
     if "\0" in text:
         raise ParseError("null bytes", line=text[: text.index("\0")].count("\n") + 1)
     try:
-        with silenced_warnings():
+        with suppressed_warnings():
             return ast.parse(text)
     except SyntaxError as error:
         raise _parse_error(error, text) from None
