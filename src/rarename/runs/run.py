@@ -63,7 +63,7 @@ def train(
 
 @contextmanager
 def _locked(folder: Path, context: DistributedContext) -> Iterator[None]:
-    """Keep a second training out of a folder."""
+    """Lock a folder against a second training."""
     with ExitStack() as stack:
 
         def lock() -> None:
@@ -91,7 +91,7 @@ def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[
     if (folder / CONFIG).exists():
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
-        saved = dataclasses.replace(load_config(folder / CONFIG), corpus=config.corpus)  # which may have moved
+        saved = dataclasses.replace(load_config(folder / CONFIG), corpus=config.corpus)  # the corpus may have moved
         if differing := mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config):
             raise RunError(f"{folder} holds a run with other settings: {', '.join(differing)}; choose another folder")
         _check_digest(saved, folder)

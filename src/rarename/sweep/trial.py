@@ -139,7 +139,7 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
     torch.set_num_threads(job.num_threads)
     has_begun, last_write, note = False, 0.0, ""
 
-    def has_stopped() -> bool:
+    def is_stopping() -> bool:
         nonlocal has_begun
         has_begun = True
         return should_stop()
@@ -152,7 +152,7 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
 
     while True:
         try:
-            if not train(job.config, job.run_folder, resume=True, on_log=on_log, should_stop=has_stopped):
+            if not train(job.config, job.run_folder, resume=True, on_log=on_log, should_stop=is_stopping):
                 raise _Stopped
             return _learning_curve(job.run_folder), note
         except RarenameError as error:
@@ -201,5 +201,5 @@ def _evaluate(job: Job, curve: list[dict[str, Any]], should_stop: Callable[[], b
 
 def _move_aside(path: Path, word: str) -> Path:
     """Rename a file or folder that cannot be used; nothing is deleted."""
-    asides = (path.with_name(f"{path.name}.{word}-{number}") for number in itertools.count(1))
-    return path.rename(next(aside for aside in asides if not aside.exists()))
+    candidates = (path.with_name(f"{path.name}.{word}-{number}") for number in itertools.count(1))
+    return path.rename(next(each for each in candidates if not each.exists()))

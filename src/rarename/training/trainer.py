@@ -128,7 +128,9 @@ class Trainer:
                 self.save()
                 last_save = time.monotonic()
             if self.stop_reason or must_stop:
-                self.context.on_main_process(lambda: self._write_weights(only_first=True))  # to try the run out
+                self.context.on_main_process(
+                    lambda: self._write_weights(only_first=True)
+                )  # so that the run can be tried
                 return self.stop_reason or StopReason.INTERRUPTED
         raise AssertionError("batches do not end")
 
@@ -254,7 +256,7 @@ class Trainer:
         self.context.on_main_process(lambda: write_tensors(self.folder / STATE, tensors, metadata))
 
     def load(self) -> None:
-        """Resume from what `save` wrote; without it, start from the beginning."""
+        """Resume from the last checkpoint; without one, start from the beginning."""
         self.context.on_main_process(self._load)  # so that an error is reported once
         if not self.context.is_main_process:
             self._load()

@@ -65,7 +65,7 @@ def argument_names(traversal: Traversal, roles: Sequence[Role], node: int) -> fr
 
 
 def _functions_named(name: str, traversal: Traversal, children: Sequence[Sequence[int]]) -> list[_Function]:
-    """The functions of a name, and the constructors of the classes of that name."""
+    """The functions with a name, and the constructors of classes with that name."""
     types, values, parents = traversal.types, traversal.values, traversal.parents
     found = []
     for node, type_ in enumerate(types):
@@ -108,7 +108,7 @@ def _certain_functions(
 
 
 def _builtin_functions(name: str) -> list[_Function]:
-    """The builtin of a name; empty if there is none, or if its parameters are unknown."""
+    """The builtin with a name; empty if there is none, or if its parameters are unknown."""
     try:
         parameters = signature(vars(builtins)[name]).parameters.values()
     except (KeyError, TypeError, ValueError):

@@ -70,7 +70,7 @@ def complete_prefix(lexer: Lexer, dummy: str, language: Language) -> tuple[str, 
 
 
 def _closed_statements(lexer: Lexer, dummy: str) -> Iterator[tuple[str, str]]:
-    """The statement with what may end it, then the ends of it that may be expressions; each with its first token."""
+    """The statement with possible endings, then its tails as expressions; each with its first token."""
     first, whole = lexer.line.first, lexer.text[lexer.line.start :] + dummy
     if lexer.is_bare_name:
         yield whole + CALL, first

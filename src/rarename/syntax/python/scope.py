@@ -113,7 +113,7 @@ class _Resolver:
         return 0 if parent_type == "Global" else scope
 
     def _names_from_elsewhere(self) -> set[str]:
-        """The names that are read but bound nowhere: another module, or whoever runs the text, has bound them."""
+        """The names that are read but bound nowhere: another module, or the program that runs the text, binds them."""
         read = {
             self.values[node] or "" for node, role in enumerate(self.roles) if role == Role.READ and node != self.node
         }
@@ -132,7 +132,7 @@ class _Resolver:
     def _ordered_scopes(self) -> set[int]:
         """The scopes whose statements run in textual order up to the node: its function, and the classes in that.
 
-        In all others the order is unknown: a comprehension binds after its element, an outer function may have run on.
+        In all others the order is unknown: a comprehension binds after its element, an outer function may have continued.
         """
         ordered = set[int]()
         for scope in self.enclosing:

@@ -97,7 +97,7 @@ class MisuseTask(Task):
             bug_seed = [self.seed, index, epoch % BUGS_PER_FUNCTION]
             placeholder_seed = [*bug_seed, 1, epoch]
         clean_seed, buggy_seed = np.random.default_rng(placeholder_seed).integers(2**63, size=2).tolist()
-        # Models for use are evaluated as `rarename check` uses them: one prediction per nested function.
+        # A conditional head is evaluated as `rarename check` uses it: one prediction per nested function.
         is_nested = epoch is None and self.config.pointer_head == "conditional"
         nested = dataset.nested_slices(index) if is_nested else ()
         clean = MisuseExample(function, (), clean_seed, nested_slices=nested)
