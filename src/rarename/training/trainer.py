@@ -128,9 +128,7 @@ class Trainer:
                 self.save()
                 last_save = time.monotonic()
             if self.stop_reason or must_stop:
-                self.context.on_main_process(
-                    lambda: self._write_weights(only_first=True)
-                )  # so that the run can be tried
+                self.context.on_main_process(lambda: self._write_weights(only_first=True))  # to try the run
                 return self.stop_reason or StopReason.INTERRUPTED
         raise AssertionError("batches do not end")
 

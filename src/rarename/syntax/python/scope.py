@@ -132,7 +132,7 @@ class _Resolver:
     def _ordered_scopes(self) -> set[int]:
         """The scopes whose statements run in textual order up to the node: its function, and the classes in that.
 
-        In all others the order is unknown: a comprehension binds after its element, an outer function may have continued.
+        In others the order is unknown: a comprehension binds after its element, an outer function may have continued.
         """
         ordered = set[int]()
         for scope in self.enclosing:
