@@ -179,7 +179,7 @@ def leaves(content: Any, at: str) -> dict[str, Any]:
     if not isinstance(content, dict | list):
         return {at: content}
     items = content.items() if isinstance(content, dict) else enumerate(content)
-    return {place: leaf for key, value in items for place, leaf in leaves(value, f"{at} > {key}").items()}
+    return {path: leaf for key, value in items for path, leaf in leaves(value, f"{at} > {key}").items()}
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -170,7 +170,7 @@ def test_an_interrupted_run_ends_its_step_and_saves(config, undisturbed, tmp_pat
     rarely = dataclasses.replace(config, training=dataclasses.replace(config.training, save_every_seconds=1e9))
     folder = tmp_path / "run"
     assert main(command(rarely, folder, "--output-format", "json")) == 130
-    assert capsys.readouterr().err == "rarename train: interrupted; the same command with --resume continues\n"
+    assert capsys.readouterr().err == "rarename train: interrupted; run the same command with --resume\n"
     assert train(rarely, folder, resume=True) is StopReason.COMPLETED
     assert_same_run(undisturbed, folder)
 
@@ -372,7 +372,7 @@ def test_a_new_run_with_resume_is_announced(config, tmp_path, capsys):
         assert main(command(config, tmp_path / "new", "--resume", "--time-limit", "0")) == 0
         error = capsys.readouterr().err
         assert ("new has no checkpoint; training starts from the beginning\n" in error) == is_new
-        assert "rarename train: the time limit is reached; the same command with --resume continues\n" in error
+        assert "rarename train: the time limit is reached; run the same command with --resume\n" in error
 
 
 def test_wrong_options_are_refused(config, tmp_path, capsys):

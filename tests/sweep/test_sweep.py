@@ -432,7 +432,7 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
         os.killpg(sweep.pid, signal.SIGINT)
         errors = sweep.communicate()[1]
     assert sweep.returncode == 130, errors
-    assert errors.endswith("; the same command continues\n")
+    assert errors.endswith("; run the same command to resume\n")
     assert "process was killed" not in errors
     examples = json.loads(progress.read_text())["examples"]
     assert (job.run_folder / "trainer_state.safetensors").exists()
@@ -512,7 +512,7 @@ def test_the_time_limit_stops_the_sweep(sandbox, in_this_thread, capfd):
     assert main(sandbox.words("--time-limit", "0")) == 2
     out, err = capfd.readouterr()
     assert out.splitlines()[2] == "full-0         stopped"
-    assert "2 of 3 trials done" in err and err.endswith("; the same command continues\n")
+    assert "2 of 3 trials done" in err and err.endswith("; run the same command to resume\n")
 
 
 def test_an_unknown_filter_is_an_error(sandbox, capfd):

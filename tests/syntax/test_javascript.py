@@ -384,14 +384,14 @@ def assert_is_traversal(traversal: Traversal) -> None:
 def test_parse_keeps_every_identifier(source: str) -> None:
     traversal = parse(source, False)
     assert_is_traversal(traversal)
-    places = {
+    starts = {
         (span.line, span.column)
         for span, value in ((traversal.span(node), value) for node, value in enumerate(traversal.values))
         if value is not None
     }
     for number, line in enumerate(source.split("\n"), 1):
         for match in re.finditer(r"\bn\d\b", line):
-            assert (number, match.start()) in places, match
+            assert (number, match.start()) in starts, match
 
 
 @RELAXED

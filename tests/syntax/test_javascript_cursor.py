@@ -13,7 +13,7 @@ MARK = "‸"
 
 
 def at_mark(text: str) -> Cursor:
-    """What is known at the mark in a text."""
+    """The cursor at the mark in a text."""
     before, after = text.split(MARK)
     return at_cursor(before + after, JAVASCRIPT, before.count("\n") + 1, len(before) - before.rfind("\n"))
 

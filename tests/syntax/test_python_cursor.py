@@ -12,7 +12,7 @@ MARK = "‸"
 
 
 def at_mark(text: str) -> Cursor:
-    """What is known at the mark in a text."""
+    """The cursor at the mark in a text."""
     before, after = text.split(MARK)
     return at_cursor(before + after, PYTHON, before.count("\n") + 1, len(before) - before.rfind("\n"))
 

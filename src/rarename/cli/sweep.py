@@ -15,7 +15,7 @@ from rarename.sweep.trial import TrialStatus
 
 EXAMPLE = """  rarename sweep experiments/misuse-python.toml --list
   rarename sweep experiments/misuse-python.toml --filter 'ordered-*' --jobs 2
-After an interruption of any kind, the same command continues. Trials that are done are not repeated."""
+After an interruption, run the same command to resume. Finished trials are not repeated."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         width = max(map(len, statuses))
         write("".join(f"{name:<{width}}  {_describe(status)}\n" for name, status in statuses.items()))
     is_over = arguments.list or all(status.state == "done" for status in statuses.values())
-    print(f"rarename sweep: {summary()}{'' if is_over else '; the same command continues'}", file=sys.stderr)
+    print(f"rarename sweep: {summary()}{'' if is_over else '; run the same command to resume'}", file=sys.stderr)
     return 0 if is_over else 130 if is_interrupted else 2
 
 

@@ -19,7 +19,7 @@ from rarename.presets import PRESETS, preset_config
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered --preset tiny --vocabulary-size 100
   rarename train misuse --help-settings
-After an interruption, the same command with --resume continues and ends with the same weights.
+After an interruption, run the same command with --resume. It ends with the same weights.
 Several processes, on CPUs or GPUs:
   torchrun --nproc-per-node 4 -m -- rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered"""
 
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         how = f"{stop_reason.value}; the best weights are in {folder}"
         if not stop_reason:
             how = "interrupted" if interrupt.is_requested else "the time limit is reached"
-            how += "; the same command with --resume continues"
+            how += "; run the same command with --resume"
         print(f"rarename train: {how}", file=sys.stderr)
     return 130 if interrupt.is_requested and not stop_reason else 0
 
