@@ -35,7 +35,9 @@ def test_the_paper_preset_of_misuse():
     assert config.encoding == EncodingConfig(1_000, "ordered", 250, 0)
     assert config.task == MisuseConfig("misuse", "paper", 0.0, 250, "independent", False, 0, 0.15)
     assert config.model == ModelConfig(512, 6, 8, 2048, 8, 0.2, False, False, False, False)
-    assert config.training == TrainingConfig(25.0, 2_500, 1e-5, "constant", 0, 0.0, 0.0, 50_000, 2_000, 0, 60.0)
+    assert config.training == TrainingConfig(
+        25.0, 2_500, "adamw", 1e-5, 2e-3, "constant", 0, 0.0, 0.0, 50_000, 2_000, 0, 60.0
+    )
 
 
 def test_the_paper_preset_of_completion():
@@ -43,16 +45,18 @@ def test_the_paper_preset_of_completion():
     assert config.encoding == EncodingConfig(1_000, "ordered", 500, 0)
     assert config.task == CompletionConfig("completion", 500, 250, False)
     assert config.model == ModelConfig(512, 6, 8, 2048, 32, 0.1, False, False, False, False)
-    assert config.training == TrainingConfig(20.0, 16_000, 1e-3, "cosine", 2_000, 0.0, 0.2, 50_000, 2_000, 0, 60.0)
+    assert config.training == TrainingConfig(
+        20.0, 16_000, "adamw", 1e-3, 2e-3, "cosine", 2_000, 0.0, 0.2, 50_000, 2_000, 0, 60.0
+    )
 
 
 def test_the_small_presets():
     misuse, completion = preset("small"), preset("small", "completion")
     assert misuse.model == ModelConfig(128, 3, 4, 512, 8, 0.0, True, False, True, True)
-    assert misuse.training == TrainingConfig(3.0, 1_000, 1e-3, "linear", 200, 0.01, 1.0)
+    assert misuse.training == TrainingConfig(3.0, 1_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
     assert completion.encoding.num_placeholders == completion.task.stride == 500
     assert completion.model == ModelConfig(128, 3, 2, 512, 32, 0.0, True, True, True, True)
-    assert completion.training == TrainingConfig(1.0, 1_000, 3e-3, "linear", 200, 0.01, 1.0, 4_000, 200)
+    assert completion.training == TrainingConfig(1.0, 1_000, "adamw", 3e-3, 2e-3, "linear", 200, 0.01, 1.0, 4_000, 200)
 
 
 def test_the_presets_of_the_packaged_models():

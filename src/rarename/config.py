@@ -155,14 +155,18 @@ class TrainingConfig(Settings):
     """Number of passes over the training examples; may be fractional."""
     max_batch_nodes: int = bounded(4_000, minimum=1)
     """Largest number of nodes in a batch, padding included."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """AdamW for all parameters, or Muon for the matrices of attention and feed-forward and AdamW for the rest."""
     learning_rate: float = bounded(1e-5, minimum=0)
-    """Peak learning rate."""
+    """Peak learning rate of AdamW."""
+    muon_learning_rate: float = bounded(2e-3, minimum=0)
+    """Peak learning rate of Muon."""
     lr_scheduler: Literal["constant", "linear", "cosine"] = "constant"
     """How the learning rate falls after the warm-up."""
     warmup_steps: int = bounded(0, minimum=0)
     """Number of steps in which the learning rate rises linearly to its peak."""
     weight_decay: float = bounded(0.01, minimum=0)
-    """Weight decay of AdamW."""
+    """Decoupled weight decay."""
     max_grad_norm: float = bounded(1.0, minimum=0)
     """Gradients with a larger norm are scaled down to it; 0 turns clipping off."""
     eval_every_examples: int = bounded(50_000, minimum=1)

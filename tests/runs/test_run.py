@@ -175,14 +175,17 @@ def test_an_interrupted_run_ends_its_step_and_saves(config, undisturbed, tmp_pat
     assert_same_run(undisturbed, folder)
 
 
-@pytest.mark.parametrize(("strategy", "copy_pointer"), [("ordered", False), ("standard", True)])
-def test_a_run_of_completion_is_resumed_and_evaluated(corpus_folder, tmp_path, strategy, copy_pointer):
+@pytest.mark.parametrize(
+    ("strategy", "copy_pointer", "optimizer"), [("ordered", False, "muon"), ("standard", True, "adamw")]
+)
+def test_a_run_of_completion_is_resumed_and_evaluated(corpus_folder, tmp_path, strategy, copy_pointer, optimizer):
     settings = {
         "encoding": {"vocabulary_size": 50, "num_placeholders": 100, "strategy": strategy},
         "task": {"window_size": 100, "stride": 100, "copy_pointer": copy_pointer},
         "model": {"d_model": 16, "num_layers": 2, "num_heads": 2, "d_ff": 16, "max_relative_distance": 8},
         "training": {"num_epochs": 0.1, "max_batch_nodes": 1_000, "eval_every_examples": 25, "eval_examples": 20},
     }
+    settings["training"]["optimizer"] = optimizer
     config = preset_config(str(corpus_folder), "tiny", settings, task="completion")
     assert train(config, tmp_path / "whole")
     stops = iter([False] * 4 + [True])

@@ -82,14 +82,14 @@ def make_trainer(folder, task=None, **settings):
 
 def recorded_steps(trainer, monkeypatch):
     """Train; return learning rate and gradient norm of each step."""
-    steps, step = [], trainer.optimizer.step
+    steps, step = [], trainer.optimizers[0].step
 
     def record():
         norm = torch.linalg.vector_norm(trainer.model.weights.grad).item()
-        steps.append((trainer.optimizer.param_groups[0]["lr"], norm))
+        steps.append((trainer.optimizers[0].param_groups[0]["lr"], norm))
         step()
 
-    monkeypatch.setattr(trainer.optimizer, "step", record)
+    monkeypatch.setattr(trainer.optimizers[0], "step", record)
     assert trainer.run() is StopReason.COMPLETED
     return [list(column) for column in zip(*steps, strict=True)]
 
@@ -123,8 +123,8 @@ def test_gradients_are_clipped(max_grad_norm, norm, tmp_path, monkeypatch):
 
 def test_weight_decay_and_betas_of_adamw(tmp_path):
     trainer = make_trainer(tmp_path, ToyTask(num_batches=1, slope=0.0), weight_decay=0.3)
-    assert trainer.optimizer.param_groups[0]["betas"] == (0.9, 0.98)
-    assert isinstance(trainer.optimizer, torch.optim.AdamW)
+    assert trainer.optimizers[0].param_groups[0]["betas"] == (0.9, 0.98)
+    assert isinstance(trainer.optimizers[0], torch.optim.AdamW)
     trainer.run()
     assert trainer.model.weights.tolist() == pytest.approx([1 - 0.1 * 0.3] * 3)
 

@@ -21,6 +21,7 @@ from rarename.tasks.batch import Batch, map_arrays
 from rarename.tasks.task import Metrics, Task
 from rarename.training.checkpoint import WEIGHTS, explain_write_errors, read_tensors, write_tensors
 from rarename.training.distributed import DistributedContext
+from rarename.training.optimizer import build_optimizers
 
 STATE, METRICS = "trainer_state.safetensors", "metrics.jsonl"
 LOG_EVERY_STEPS = 20
@@ -88,9 +89,9 @@ class Trainer:
         self.model = model.to(context.device)
         self.state = TrainerState(next_eval=config.eval_every_examples)
         self.total_examples = max(1, task.num_examples(config.num_epochs))
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
-        )
+        self.optimizers = build_optimizers(self.model, config)
+        groups = [(optimizer, group) for optimizer in self.optimizers for group in optimizer.param_groups]
+        self._states = {parameter: optimizer.state for optimizer, group in groups for parameter in group["params"]}
         self.running_loss = torch.full((), math.nan, device=context.device)  # exponential moving average
         self._use_bf16 = context.device.type == "cuda" and torch.cuda.is_bf16_supported()
 
@@ -166,17 +167,18 @@ class Trainer:
         batch = to_device(prepared.batch, context.device)
         # Dropout has a seed per step, so that no generator state must be saved for each process.
         torch.manual_seed(int(np.random.SeedSequence([self.seed, state.step, context.rank]).generate_state(1)[0]))
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate()
+        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
+            group["lr"] = group["peak_lr"] * self.lr_factor()
         with torch.autocast(context.device.type, torch.bfloat16, enabled=self._use_bf16):
             loss = self.task.loss(self.model(**batch.inputs()), batch)
         shard_loss = weight * loss.over(context.all_reduce_sum(weight * loss.counts))
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         shard_loss.backward()  # type: ignore[no-untyped-call]
         batch_loss = context.all_reduce_gradients(self.model, shard_loss.detach())
         if self.config.max_grad_norm:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm)
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
         is_first_step = self.running_loss.isnan()
         self.running_loss = torch.where(is_first_step, batch_loss, 0.98 * self.running_loss + 0.02 * batch_loss)
         totals = context.all_reduce_sum(torch.tensor(numbers, dtype=torch.float64)).tolist()
@@ -187,11 +189,10 @@ class Trainer:
         state.padded_nodes += int(totals[2])
         return [total > 0 for total in totals[3:]]
 
-    def learning_rate(self) -> float:
-        """The learning rate of the next step."""
+    def lr_factor(self) -> float:
+        """The fraction of the peak learning rate in the next step."""
         warmup = min(1.0, (self.state.step + 1) / max(1, self.config.warmup_steps))
-        schedule = SCHEDULES[self.config.lr_scheduler](self.state.examples / self.total_examples)
-        return self.config.learning_rate * warmup * schedule
+        return warmup * SCHEDULES[self.config.lr_scheduler](self.state.examples / self.total_examples)
 
     def _log_record(self) -> LogRecord:
         state = self.state
@@ -203,7 +204,7 @@ class Trainer:
             "epoch": state.epoch,
             "step": state.step,
             "loss": float(self.running_loss),
-            "learning_rate": self.learning_rate(),
+            "learning_rate": self.config.learning_rate * self.lr_factor(),
             "seconds": state.seconds,
             "examples_per_second": examples_per_second,
             "nodes_per_second": state.nodes / seconds,
@@ -247,7 +248,7 @@ class Trainer:
         """Write everything that is needed to resume."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, parameter in self.model.named_parameters():
-            for key, value in self.optimizer.state[parameter].items():
+            for key, value in self._states[parameter][parameter].items():
                 tensors[f"optimizer.{name}.{key}"] = value
         tensors["running_loss"] = self.running_loss
         metadata = {key: repr(value) for key, value in vars(self.state).items()}
@@ -268,7 +269,7 @@ class Trainer:
                 for name, parameter in self.model.named_parameters():
                     if state := _below(f"optimizer.{name}.", tensors):  # an unused parameter has no state
                         device = self.context.device
-                        self.optimizer.state[parameter] = {key: value.to(device) for key, value in state.items()}
+                        self._states[parameter][parameter] = {key: value.to(device) for key, value in state.items()}
                 self.running_loss = tensors["running_loss"].to(self.context.device)
                 types: dict[str, Any] = TrainerState.__annotations__
                 self.state = TrainerState(**{name: convert(metadata[name]) for name, convert in types.items()})
