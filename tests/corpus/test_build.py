@@ -244,7 +244,7 @@ def test_a_file_that_kills_its_process_is_skipped_by_name(script, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_worker_outlives_a_killed_prepare(script, tmp_path):
     process = script({"p3/slow.py": "SLEEP_HERE = 600"})
-    wait_until((tmp_path / "script.py.pid").exists)
+    wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("script.py.pid")))
     worker = int((tmp_path / "script.py.pid").read_text())
     assert worker != process.pid and is_alive(worker)
     with pytest.raises(UsageError, match="another process is preparing"):
