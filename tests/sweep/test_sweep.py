@@ -438,6 +438,7 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
     assert (job.run_folder / "trainer_state.safetensors").exists()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as sweep:
         wait_for(lambda: json.loads(progress.read_text())["examples"] > examples)
+        workers = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()
         sweep.kill()
 
     def is_free() -> bool:
@@ -449,6 +450,8 @@ def test_interrupted_and_killed_processes_save_and_the_sweep_continues(tmp_path,
 
     assert not is_free()
     wait_for(is_free)
+    assert workers
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def test_a_sweep_runs_on_dask(sandbox, finished):

@@ -5,7 +5,6 @@ Workers and the sweep share nothing but the folders `runs` and `results`.
 
 import dataclasses
 import multiprocessing
-import signal
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from rarename.errors import UsageError
 from rarename.sweep import trial as trials
 from rarename.sweep.grid import SweepSpec
 from rarename.sweep.result import Result, read_results
-from rarename.sweep.trial import POLL_SECONDS, Job, TrialStatus, read_progress
+from rarename.sweep.trial import POLL_SECONDS, Job, TrialStatus, read_progress, start_worker
 
 
 class Sweep:
@@ -155,6 +154,4 @@ def seconds_left(statuses: Mapping[str, TrialStatus], jobs: Sequence[Job], num_j
 
 
 def _process_pool(num_jobs: int) -> ProcessPoolExecutor:
-    """Worker processes. Ctrl-C reaches them too; they wait for the stop file instead, and save."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(num_jobs, context, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    return ProcessPoolExecutor(num_jobs, multiprocessing.get_context("spawn"), initializer=start_worker)

@@ -14,6 +14,9 @@ import hashlib
 import itertools
 import json
 import multiprocessing
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -30,6 +33,7 @@ from rarename.sweep.result import Result, read_result, write_result
 PROGRESS = "progress.json"
 """The last log record of a training, in its run folder."""
 POLL_SECONDS = 0.5
+_running: set[str] = set()  # the trials that this process works on
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,34 @@ def read_progress(folder: Path) -> dict[str, Any]:
         return {}
 
 
+def start_worker() -> None:
+    """Prepare a process of a pool. Ctrl-C reaches it too, but it waits for the stop file, and saves.
+
+    When the sweep is killed, a trial that runs is saved first; then the process ends.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def exit_after_parent() -> None:
+        parent.join()
+        while _running:
+            time.sleep(POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=exit_after_parent, daemon=True).start()
+
+
 def run_trial(job: Job) -> TrialStatus:
     """Finish a trial. Runs in a worker."""
+    _running.add(job.name)
+    try:
+        return _run_trial(job)
+    finally:
+        _running.discard(job.name)
+
+
+def _run_trial(job: Job) -> TrialStatus:
     should_stop = _stop_signal(job.stop_file)
     if should_stop():
         return TrialStatus("stopped")
