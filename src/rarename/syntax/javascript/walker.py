@@ -59,6 +59,7 @@ class Walker:
             method(node, parent)
 
     def traversal(self) -> Traversal:
+        del self.methods  # they are bound to the walker: without this cycle the concrete tree is freed at once
         offsets = np.array(self.offsets, dtype=np.int64)
         return Traversal(self.types, self.values, self.parents, _spans(self.tree.source, offsets))
 
