@@ -17,19 +17,6 @@ Method = Callable[[int, int], None]
 """Writes what a concrete node stands for, below an abstract node."""
 
 
-class _Methods(dict[str, Method]):
-    """The method of each kind of concrete node, found when the kind is first met: most files need few of them."""
-
-    def __init__(self, walker: "Walker") -> None:
-        self.walker = walker
-
-    def __missing__(self, kind: str) -> Method:
-        walker = self.walker
-        default = walker.plain if kind in walker.plain_types else walker.transparent
-        self[kind] = method = getattr(walker, "class_" if kind == "class" else kind, default)
-        return method
-
-
 class Walker:
     """One walk over a concrete tree, and the abstract nodes written so far.
 
@@ -49,8 +36,13 @@ class Walker:
         self.parents: list[int] = []
         self.offsets: list[int] = []  # start and end byte of each node, one after the other; -1 for a node without text
         self.stack: list[tuple[Method, int, int]] = []
-        self.methods = _Methods(self)
+        self.methods = {kind: self._method(kind) for kind in set(tree.kinds)}
         self._names: dict[bytes, str] = {}
+
+    def _method(self, kind: str) -> Method:
+        default = self.plain if kind in self.plain_types else self.transparent
+        method: Method = getattr(self, "class_" if kind == "class" else kind, default)
+        return method
 
     def run(self) -> None:
         stack = self.stack

@@ -115,9 +115,7 @@ class _Resolver:
     def _names_from_elsewhere(self) -> set[str]:
         """The names that are read but bound nowhere: another module, or whoever runs the text, has bound them."""
         wanted = Role.READ  # looked up once: an Enum is slow
-        read = {
-            self.values[node] or "" for node, role in enumerate(self.roles) if role is wanted and node != self.node
-        }
+        read = {self.values[node] or "" for node, role in enumerate(self.roles) if role is wanted and node != self.node}
         deleted = {self.values[node] or "" for node, type_ in enumerate(self.types) if type_ == "NameDel"}
         return read - deleted - self.bound_names
 
