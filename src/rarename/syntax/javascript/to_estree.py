@@ -205,7 +205,7 @@ class _Converter(JsxWalker):
     # -- members, indices and calls -----------------------------------------------------------------------------------
 
     def member_expression(self, node: int, parent: int) -> None:
-        self.link(node, self._chain(node, parent))
+        self.link(node, self._chain(node, parent) if self.has_chains else parent)
 
     subscript_expression = call_expression = member_expression
 
@@ -227,8 +227,8 @@ class _Converter(JsxWalker):
 
     def _visit_object(self, node: int, parent: int) -> None:
         """Visit the object or callee of a link next. If it is a link, it is in the same chain."""
-        is_link = self._kind(node) in _LINKS
-        self.stack.append((self.link if is_link else self._default_method(node), node, parent))
+        kind = self._kind(node)
+        self.stack.append((self.link if kind in _LINKS else self.methods[kind], node, parent))
 
     def _call(self, node: int, parent: int) -> None:
         callee, arguments = self._child(node, "function"), self._child(node, "arguments")
@@ -247,8 +247,6 @@ class _Converter(JsxWalker):
 
         tree-sitter takes `await (a).b` for a call of a function named await. This is corrected here.
         """
-        if not self.has_chains:
-            return parent
         link, is_optional = node, False
         while self.kinds[link] in _LINKS and self.after[link] > link + 1:
             is_optional = is_optional or bool(self._of_kind(link, "optional_chain"))
@@ -329,7 +327,7 @@ class _Converter(JsxWalker):
             self._visit(self._children(key), written)
 
     def _default_method(self, node: int) -> Method:
-        return self.methods[self.kinds[node]] if node >= 0 else self.missing
+        return self.methods[self._kind(node)]
 
     def pair(self, node: int, parent: int) -> None:
         value = self._child(node, "value")

@@ -36,7 +36,7 @@ class Walker:
         self.parents: list[int] = []
         self.offsets: list[int] = []  # start and end byte of each node, one after the other; -1 for a node without text
         self.stack: list[tuple[Method, int, int]] = []
-        self.methods = {kind: self._method(kind) for kind in set(tree.kinds)}
+        self.methods = {kind: self._method(kind) for kind in set(tree.kinds)} | {"": self.missing}
         self._names: dict[bytes, str] = {}
 
     def _method(self, kind: str) -> Method:
