@@ -23,10 +23,11 @@ Nodes = NDArray[np.int32]
 
 def scopes_of(traversal: Traversal, language: Language, is_hoisted: Sequence[bool] | None = None) -> list[int]:
     """For each node of one tree the node that opens its scope; the root for all that is in no other scope."""
-    rules = ScopeRules.of(traversal.types, language)  # each node has a type id of its own
+    ids = {type_: id_ for id_, type_ in enumerate(dict.fromkeys(traversal.types))}
+    types = np.array([ids[type_] for type_ in traversal.types])
     hoisted = None if is_hoisted is None else np.array(is_hoisted, dtype=bool)
     parents = np.array(traversal.parents, dtype=np.int32)
-    scopes: list[int] = rules.scopes(np.arange(len(traversal)), parents, hoisted).clip(min=0).tolist()
+    scopes: list[int] = ScopeRules.of(list(ids), language).scopes(types, parents, hoisted).clip(min=0).tolist()
     return scopes
 
 

@@ -20,6 +20,8 @@ _BEFORE_BODY = frozenset({"if", "while", "for", "with", "switch", "catch"})
 
 Kind = Enum("Kind", "GROUP BLOCK SWITCH CLASS OBJECT SPECIFIERS EXPRESSION TEMPLATE TAG CHILDREN CLOSING_TAG")
 """What an open bracket holds. An `EXPRESSION` is in the braces of JSX and of a template."""
+_STATEMENT_KINDS = (Kind.BLOCK, Kind.SWITCH)
+_BODY_KINDS = (*_STATEMENT_KINDS, Kind.CLASS)
 
 
 @dataclass(slots=True)
@@ -32,11 +34,11 @@ class JsBracket(OpenBracket):
 
     @property
     def has_statements(self) -> bool:
-        return self.kind in (Kind.BLOCK, Kind.SWITCH)
+        return self.kind in _STATEMENT_KINDS
 
     @property
     def is_body(self) -> bool:
-        return self.has_statements or self.kind is Kind.CLASS
+        return self.kind in _BODY_KINDS
 
     def starts_with(self, token: str) -> bool:
         return self.tokens[:1] == [token]

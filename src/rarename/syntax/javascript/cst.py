@@ -29,6 +29,9 @@ _TOKENS = frozenset(["async", "default", "of", "in", "var", "let", "const", "usi
 )
 _IS_KEPT = [kind in _TOKENS or (kind in NODE_KINDS and kind not in _DROPPED) for kind in _KINDS]
 """Whether the abstract tree needs a kind. Other tokens are kept only where tree-sitter had to insert them."""
+_LEAVES = frozenset({"identifier", "number", "property_identifier", "regex", "string"})
+_HAS_PARTS = [kind not in _LEAVES for kind in _KINDS]
+"""Whether the abstract tree may need the parts of a kind."""
 FIELDS = {_GRAMMAR.field_name_for_id(field) or "": field for field in range(1, _GRAMMAR.field_count + 1)}
 
 RESERVED = frozenset(
@@ -160,6 +163,7 @@ def _parsed(source: bytes) -> tree_sitter.Tree:
 
 def _flattened(source: bytes, tree: tree_sitter.Tree) -> ConcreteTree:
     """Copy a tree into arrays in one walk: a Python object per node would cost far more."""
+    is_kept, has_parts, names = _IS_KEPT, _HAS_PARTS, _KINDS
     flat = ConcreteTree(source, [], [], [], [], [], [])
     kinds, starts, ends, fields, after = flat.kinds, flat.starts, flat.ends, flat.fields, flat.after
     errors: list[int] = []
@@ -172,15 +176,15 @@ def _flattened(source: bytes, tree: tree_sitter.Tree) -> ConcreteTree:
         assert node is not None
         kind = node.kind_id
         is_error = has_error and (kind == _ERROR_ID or node.is_missing)
-        if is_error or _IS_KEPT[kind]:
+        if is_error or is_kept[kind]:
             if is_error:
                 errors.append(len(kinds))
-            kinds.append(ERROR if kind == _ERROR_ID else _KINDS[kind])
+            kinds.append(ERROR if is_error and kind == _ERROR_ID else names[kind])
             starts.append(node.start_byte)
             ends.append(node.end_byte)
             fields.append(cursor.field_id or 0)
             after.append(0)
-            if to_first_child():
+            if (has_error or has_parts[kind]) and to_first_child():
                 open_nodes.append(len(kinds) - 1)
                 continue
             after[-1] = len(kinds)

@@ -53,7 +53,7 @@ class JsxWalker(Walker):
     def jsx_expression(self, node: int, parent: int) -> None:
         children = self._children(node)
         if [self.kinds[child] for child in children] == ["spread_element"]:
-            is_attribute = self.tree.fields[node] == FIELDS["attribute"]
+            is_attribute = self.fields[node] == FIELDS["attribute"]
             written = self._write("JSXSpreadAttribute" if is_attribute else "JSXSpreadChild", node, parent)
             self._visit(self._children(children[0]), written)
             return

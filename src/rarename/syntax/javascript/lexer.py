@@ -60,6 +60,7 @@ _MEMBER = "member"  # the token for a name after a dot, which may be a keyword
 _DOTS = frozenset({".", "?."})
 _LINKS = _DOTS | {"()", "[]", STRING}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_TEXT_KINDS = (Kind.TEMPLATE, Kind.TAG, Kind.CHILDREN)  # where other tokens are read than in code
 _ENCLOSING = {Kind.TEMPLATE: "a template", Kind.CHILDREN: "the text of an element"}
 
 
@@ -78,7 +79,8 @@ class Lexer:
         self._has_newline = False  # whether a line has ended since the last token
         read = {Kind.TEMPLATE: self._template_text, Kind.TAG: self._tag, Kind.CHILDREN: self._jsx_text}
         while self._position < len(self.text):
-            read.get(self.stack[-1].kind, self._code)()
+            kind = self.stack[-1].kind
+            (read[kind] if kind in _TEXT_KINDS else self._code)()
         self.enclosing = _ENCLOSING.get(self.stack[-1].kind, self.enclosing)
 
     @property

@@ -45,6 +45,7 @@ def roles(traversal: Traversal) -> list[Role]:
     first gets the role that an identifier *would* have at its position.
     """
     types, values, parents = traversal.types, traversal.values, traversal.parents
+    none, read = Role.NONE, Role.READ  # nearly every node is one of these, and a lookup in an Enum is slow
     last_child = [0] * len(types)
     reexports = set()  # `export {a} from "b"` reads no variable `a`
     for node, parent in enumerate(parents):
@@ -57,7 +58,7 @@ def roles(traversal: Traversal) -> list[Role]:
         """The role that an identifier would have at the position of a node."""
         parent = parents[node]
         if parent < 0:
-            return Role.READ
+            return read
         type_, is_first, is_last = types[parent], node == parent + 1, node == last_child[parent]
         if is_first and type_ in _FIRST_CHILD_ROLES:
             return _FIRST_CHILD_ROLES[type_]
@@ -79,14 +80,14 @@ def roles(traversal: Traversal) -> list[Role]:
             return Role.WRITE if is_last else Role.MODULE
         if type_ == "ExportSpecifier":
             return Role.READ if is_first and parents[parent] not in reexports else Role.MODULE
-        return Role.READ
+        return read
 
     would_be: list[Role] = []
     found: list[Role] = []
     for node, (type_, value, parent) in enumerate(zip(types, values, parents, strict=True)):
         would_be.append(identifier_role(node))
         if value is None:
-            found.append(Role.NONE)
+            found.append(none)
         elif value == MISSING_NAME:
             found.append(Role.CONSTANT)  # nobody chose it, nothing may replace it
         elif type_ == "Identifier":

@@ -47,7 +47,7 @@ _OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
 _DECLARING = _IMPORTS | {"CatchClause", "VariableDeclarator"}
-_BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS})
+_NAME_ROLES = frozenset({Role.READ, Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS})  # not an attribute's
 
 
 def keywords(source: CompletedSource, role: Role, node: int) -> frozenset[str]:
@@ -125,9 +125,9 @@ def _variables(source: CompletedSource, roles: Sequence[Role], node: int) -> Vis
     names = set(source.later.definitions | (source.later.variables if runs_later else frozenset()))
     declared, undeclared = reader.names_of_functions(range(len(values))) | {"arguments"}, set()
     for other, role in enumerate(roles):
-        name = values[other] or ""
-        if other == node or (role != Role.READ and role not in _BINDING_ROLES):
+        if role not in _NAME_ROLES or other == node:
             continue
+        name = values[other] or ""
         if role == Role.READ or reader.is_assigned(other, role):
             if not reader.is_assigned_here(other, role):
                 undeclared.add(name)
@@ -147,8 +147,11 @@ class _Reader:
         self.types, self.values, self.parents = tree.types, tree.values, tree.parents
         self.node, self.parses_with_suffix = node, source.parses_with_suffix
         self.lines = Lines(source.text.encode(), source.language)
-        is_hoisted = [type_ == "FunctionDeclaration" or self._is_var(other) for other, type_ in enumerate(tree.types)]
-        self.scopes = scopes_of(tree, source.language, is_hoisted)
+        self.is_hoisted = [
+            type_ == "FunctionDeclaration" or (type_ == "VariableDeclaration" and self._is_var(other))
+            for other, type_ in enumerate(tree.types)
+        ]
+        self.scopes = scopes_of(tree, source.language, self.is_hoisted)
         self.functions = [0] * len(tree)  # the innermost function around each node; 0, the program, if there is none
         for other, parent in enumerate(tree.parents[1:], 1):
             self.functions[other] = parent if tree.types[parent] in FUNCTION_TYPES else self.functions[parent]
@@ -164,8 +167,6 @@ class _Reader:
         self.is_in_parameters = self.function > 0 and self.function in self.parents[node + 1 :]
 
     def _is_var(self, node: int) -> bool:
-        if self.types[node] != "VariableDeclaration":
-            return False
         return self.lines.data.startswith(b"var", self.lines.slice(self.traversal.span(node)).start)
 
     def own_names(self) -> set[str]:
@@ -223,13 +224,12 @@ class _Reader:
     def _is_reachable(self, declaration: int, binding: int) -> bool:
         """Whether the scope of a declaration is around the reader, and the declaration has been executed there."""
         scope = self.scopes[declaration]
-        is_hoisted = self.types[declaration] == "FunctionDeclaration" or self._is_var(declaration)
         if scope and self.types[self.parents[scope]] == "SwitchCase":
             scope = self.parents[self.parents[scope]]  # all cases of a switch have one scope
         if scope not in self.ancestors:
             return False
         function = scope if self.types[scope] in FUNCTION_TYPES else self.functions[scope]
-        is_any_order = is_hoisted or self.is_export or function != self.function
+        is_any_order = self.is_hoisted[declaration] or self.is_export or function != self.function
         return binding < self.node or (self.parses_with_suffix and is_any_order)
 
     def _is_bound_before(self, binding: int) -> bool:

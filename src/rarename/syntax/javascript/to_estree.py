@@ -78,7 +78,7 @@ class _Converter(JsxWalker):
 
     def add_leftovers(self) -> None:
         """Write the names that broken code has at odd places to the end of the program: none may be lost."""
-        written = {start for *_, start, _ in self.rows}
+        written = set(self.offsets[::2])
         for node, kind in enumerate(self.kinds):
             start, end = self.starts[node], self.ends[node]
             is_written = start in written or start + 1 in written  # a private name starts after its #
@@ -91,7 +91,7 @@ class _Converter(JsxWalker):
         before = node - 1
         while before > 0 and self.kinds[before] not in NODE_KINDS:
             before -= 1
-        return self.tree.fields[node] == FIELDS["name"] and self.kinds[before] in _FUNCTION_EXPRESSIONS
+        return self.fields[node] == FIELDS["name"] and self.kinds[before] in _FUNCTION_EXPRESSIONS
 
     # -- names and literals -------------------------------------------------------------------------------------------
 
@@ -154,8 +154,10 @@ class _Converter(JsxWalker):
 
     def _operator(self, node: int) -> str | None:
         """The operator of an expression: its only token."""
-        kinds = (self.kinds[child] for child in self.tree.children(node))
-        return next((kind for kind in kinds if kind not in NODE_KINDS), None)
+        for child in self.tree.children(node):
+            if self.kinds[child] not in NODE_KINDS:
+                return self.kinds[child]
+        return None
 
     def unary_expression(self, node: int, parent: int) -> None:
         self._visit(self._children(node), self._write("UnaryExpression", node, parent, self._operator(node)))
@@ -203,27 +205,30 @@ class _Converter(JsxWalker):
     # -- members, indices and calls -----------------------------------------------------------------------------------
 
     def member_expression(self, node: int, parent: int) -> None:
-        self.link(node, self._chain(node, parent))
+        self.link(node, self._chain(node, parent) if self.has_chains else parent)
 
     subscript_expression = call_expression = member_expression
 
     def link(self, node: int, parent: int) -> None:
         """A member, an index or a call, inside a chain that is already written."""
-        kind = self._kind(node)
+        kind = self.kinds[node]
         if node in self.awaited:
             self._awaited(node, parent)
         elif kind == "member_expression":
             written = self._write("MemberExpression", node, parent)
             self.stack.append((self.property_name, self._child(node, "property"), written))
-            self.stack.append((self.link, self._child(node, "object"), written))
+            self._visit_object(self._child(node, "object"), written)
         elif kind == "subscript_expression":
             written = self._write("ArrayAccess", node, parent)
             self.stack.append((self.index, self._child(node, "index"), written))
-            self.stack.append((self.link, self._child(node, "object"), written))
-        elif kind == "call_expression":
-            self._call(node, parent)
+            self._visit_object(self._child(node, "object"), written)
         else:
-            self._default_method(node)(node, parent)
+            self._call(node, parent)
+
+    def _visit_object(self, node: int, parent: int) -> None:
+        """Visit the object or callee of a link next. If it is a link, it is in the same chain."""
+        kind = self._kind(node)
+        self.stack.append((self.link if kind in _LINKS else self.methods[kind], node, parent))
 
     def _call(self, node: int, parent: int) -> None:
         callee, arguments = self._child(node, "function"), self._child(node, "arguments")
@@ -233,22 +238,17 @@ class _Converter(JsxWalker):
             self._visit([arguments], written)
         else:
             written = self._write("ImportExpression" if is_import else "CallExpression", node, parent)
-            self._visit(self._arguments(node), written)
+            self._visit(self._children(arguments), written)
         if not is_import:
-            self.stack.append((self.link, callee, written))
-
-    def _arguments(self, node: int) -> list[int]:
-        return [value for arguments in self._present(node, "arguments") for value in self._children(arguments)]
+            self._visit_object(callee, written)
 
     def _chain(self, node: int, parent: int) -> int:
         """Write what encloses a whole chain of links: a ChainExpression when any of them is a `?.`.
 
         tree-sitter takes `await (a).b` for a call of a function named await. This is corrected here.
         """
-        if not self.has_chains:
-            return parent
         link, is_optional = node, False
-        while self.kinds[link] in _LINKS and self.tree.after[link] > link + 1:
+        while self.kinds[link] in _LINKS and self.after[link] > link + 1:
             is_optional = is_optional or bool(self._of_kind(link, "optional_chain"))
             link += 1  # the object or callee comes first
         if link > node and self._is_await(link) and self._present(link - 1, "index", "arguments"):
@@ -281,12 +281,12 @@ class _Converter(JsxWalker):
         self._visit(values, parent if len(values) == 1 else self._write("SequenceExpression", arguments, parent))
 
     def new_expression(self, node: int, parent: int) -> None:
-        parts = [self._child(node, "constructor"), *self._arguments(node)]
+        parts = [self._child(node, "constructor"), *self._children(self._child(node, "arguments"))]
         self._visit(parts, self._write("NewExpression", node, parent))
 
     def property_name(self, node: int, parent: int) -> None:
         """The name after a dot."""
-        if self._kind(node) in ("", "private_property_identifier"):
+        if node < 0 or self.kinds[node] == "private_property_identifier":
             self._default_method(node)(node, parent)
         else:
             self._write("Property", node, parent, self._text(node) or MISSING_NAME)
@@ -327,7 +327,7 @@ class _Converter(JsxWalker):
             self._visit(self._children(key), written)
 
     def _default_method(self, node: int) -> Method:
-        return self.methods[self.kinds[node]] if node >= 0 else self.missing
+        return self.methods[self._kind(node)]
 
     def pair(self, node: int, parent: int) -> None:
         value = self._child(node, "value")
@@ -364,9 +364,7 @@ class _Converter(JsxWalker):
     # -- functions and classes ----------------------------------------------------------------------------------------
 
     def _parameters(self, node: int) -> list[int]:
-        return self._present(node, "parameter") or [
-            parameter for parameters in self._present(node, "parameters") for parameter in self._children(parameters)
-        ]
+        return self._present(node, "parameter") or self._children(self._child(node, "parameters"))
 
     def _decorators(self, node: int) -> list[tuple[Method, int]]:
         return [(self.plain, child) for child in self._of_kind(node, "decorator")]
@@ -425,9 +423,7 @@ class _Converter(JsxWalker):
         self._keyed("PropertyDefinition", self._child(node, "property"), parent, [*value, *self._decorators(node)])
 
     def class_static_block(self, node: int, parent: int) -> None:
-        written = self._write("StaticBlock", node, parent)
-        for body in self._present(node, "body"):
-            self.statements(self._children(body), written)
+        self.statements(self._children(self._child(node, "body")), self._write("StaticBlock", node, parent))
 
     # -- statements ---------------------------------------------------------------------------------------------------
 

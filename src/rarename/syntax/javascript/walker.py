@@ -17,19 +17,6 @@ Method = Callable[[int, int], None]
 """Writes what a concrete node stands for, below an abstract node."""
 
 
-class _Methods(dict[str, Method]):
-    """The method of each kind of concrete node, found when the kind is first met: most files need few of them."""
-
-    def __init__(self, walker: "Walker") -> None:
-        self.walker = walker
-
-    def __missing__(self, kind: str) -> Method:
-        walker = self.walker
-        default = walker.plain if kind in walker.plain_types else walker.transparent
-        self[kind] = method = getattr(walker, "class_" if kind == "class" else kind, default)
-        return method
-
-
 class Walker:
     """One walk over a concrete tree, and the abstract nodes written so far.
 
@@ -43,11 +30,19 @@ class Walker:
     def __init__(self, tree: ConcreteTree) -> None:
         self.tree = tree
         self.kinds, self.starts, self.ends = tree.kinds, tree.starts, tree.ends
-        self.rows: list[tuple[str, str | None, int, int, int]] = []
-        """Type, value, parent, start and end byte of each node; -1 for the bytes of a node without text."""
+        self.fields, self.after = tree.fields, tree.after
+        self.types: list[str] = []
+        self.values: list[str | None] = []
+        self.parents: list[int] = []
+        self.offsets: list[int] = []  # start and end byte of each node, one after the other; -1 for a node without text
         self.stack: list[tuple[Method, int, int]] = []
-        self.methods = _Methods(self)
+        self.methods = {kind: self._method(kind) for kind in set(tree.kinds)} | {"": self.missing}
         self._names: dict[bytes, str] = {}
+
+    def _method(self, kind: str) -> Method:
+        default = self.plain if kind in self.plain_types else self.transparent
+        method: Method = getattr(self, "class_" if kind == "class" else kind, default)
+        return method
 
     def run(self) -> None:
         stack = self.stack
@@ -56,10 +51,9 @@ class Walker:
             method(node, parent)
 
     def traversal(self) -> Traversal:
-        rows = self.rows
-        types, values, parents = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-        offsets = np.array([[row[3] for row in rows], [row[4] for row in rows]], dtype=np.int64)
-        return Traversal(types, values, parents, _spans(self.tree.source, offsets))
+        del self.methods  # they are bound to the walker: without this cycle the concrete tree is freed at once
+        offsets = np.array(self.offsets, dtype=np.int64)
+        return Traversal(self.types, self.values, self.parents, _spans(self.tree.source, offsets))
 
     def plain(self, node: int, parent: int) -> None:
         """A concrete node whose children are those of the abstract one, in the same order."""
@@ -80,13 +74,18 @@ class Walker:
 
     def _write_at(self, type_: str, start: int, end: int, parent: int, value: str | None = None) -> int:
         """Write an abstract node with the given extent in bytes."""
-        self.rows.append((type_, value, parent, start, end))
-        return len(self.rows) - 1
+        written = self._write(type_, 0, parent, value)
+        self.offsets[-2:] = start, end
+        return written
 
     def _write(self, type_: str, node: int, parent: int, value: str | None = None) -> int:
         """Write an abstract node with the extent of a concrete one."""
-        self.rows.append((type_, value, parent, self.starts[node], self.ends[node]))
-        return len(self.rows) - 1
+        self.types.append(type_)
+        self.values.append(value)
+        self.parents.append(parent)
+        self.offsets.append(self.starts[node])
+        self.offsets.append(self.ends[node])
+        return len(self.types) - 1
 
     def _visit(self, children: Sequence[int], parent: int) -> None:
         """Visit concrete nodes next, in this order, as children of an abstract node."""
@@ -101,12 +100,18 @@ class Walker:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def _children(self, node: int) -> list[int]:
-        """The children of a concrete node, without tokens."""
-        kinds = self.kinds
-        return [child for child in self.tree.children(node) if kinds[child] in NODE_KINDS]
+        """The children of a concrete node, without tokens; none if the node is absent."""
+        kinds, after, children = self.kinds, self.after, []
+        end = after[node] if node >= 0 else 0
+        child = node + 1
+        while child < end:
+            if kinds[child] in NODE_KINDS:
+                children.append(child)
+            child = after[child]
+        return children
 
     def _child(self, node: int, field: str) -> int:
-        fields, after, wanted = self.tree.fields, self.tree.after, FIELDS[field]
+        fields, after, wanted = self.fields, self.after, FIELDS[field]
         end = after[node]
         child = node + 1
         while child < end:
@@ -141,10 +146,10 @@ class Walker:
 
 
 def _spans(source: bytes, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """First and last bytes (2, N) as lines and columns (N, 4); a row of zeros for a node without text."""
+    """First and last bytes (2 * N,) as lines and columns (N, 4); a row of zeros for a node without text."""
     line_starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n")) + 1])
     lines = np.searchsorted(line_starts, offsets, side="right")
     columns = offsets - line_starts[lines - 1]
-    spans = np.stack([lines, columns], axis=1).reshape(4, -1).T.astype(np.int32, order="C")
-    spans[offsets[0] < 0] = 0
+    spans = np.stack([lines, columns], axis=1).reshape(-1, 4).astype(np.int32)
+    spans[offsets[::2] < 0] = 0
     return spans

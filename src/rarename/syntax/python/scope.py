@@ -114,9 +114,8 @@ class _Resolver:
 
     def _names_from_elsewhere(self) -> set[str]:
         """The names that are read but bound nowhere: another module, or the program that runs the text, binds them."""
-        read = {
-            self.values[node] or "" for node, role in enumerate(self.roles) if role == Role.READ and node != self.node
-        }
+        wanted = Role.READ  # looked up once: an Enum is slow
+        read = {self.values[node] or "" for node, role in enumerate(self.roles) if role is wanted and node != self.node}
         deleted = {self.values[node] or "" for node, type_ in enumerate(self.types) if type_ == "NameDel"}
         return read - deleted - self.bound_names
 
