@@ -39,7 +39,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/completion.py
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; say which: make PYTHON=python3.12 …")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; choose one: make PYTHON=python3.12 …")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)

@@ -174,7 +174,7 @@ def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any
             ([at, *percents(group, ["joint_accuracy"]), f"{100 * group['false_alarms']:.2f}"]
              for at, group in metrics["at_confidence"].items()),
         ),
-        "Joint accuracy and the fraction of clean functions flagged, by threshold of `rarename check --min-confidence`.",
+        "Joint accuracy and the fraction of flagged clean functions, by threshold (`rarename check --min-confidence`).",
     ]  # fmt: skip
     reported = metrics["at_confidence"][f"{threshold:g}"]
     return {

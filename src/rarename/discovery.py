@@ -101,7 +101,7 @@ class Files:
     def _list(self, path: str) -> None:
         if path == STDIN:
             if self._asked is None:
-                raise UsageError("standard input has no name to tell the language from; say --language")
+                raise UsageError("standard input has no file name to detect the language; add --language")
             self._shown_paths[STDIN] = STDIN_SHOWN
             return
         shown = "/".join(printable(part) or part for part in str(PurePath(path)).split("/"))
@@ -137,7 +137,7 @@ class Files:
                 return None
         if any(path.name.lower().endswith(language.suffixes) for language in CHECKED):
             return "another language", f"the model is for {' and '.join(language.name for language in self.languages)}"
-        return "unknown ending", f"none of {', '.join(self._suffixes)}; say --language to read it all the same"
+        return "unknown ending", f"none of {', '.join(self._suffixes)}; add --language to read it anyway"
 
     def _is_reported(self, skip: Skipped) -> bool:
         """False for what nobody expects to be checked."""

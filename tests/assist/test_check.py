@@ -321,7 +321,7 @@ def test_links_installed_packages_and_special_files_of_a_folder_are_left_out(che
     [
         ("other.py", None),  # a link that is named is followed
         ("__pycache__/empty", "no files to check: none ends in .py, .pyw"),
-        ("notes.md", "unknown ending: none of .py, .pyw; say --language to read it all the same"),
+        ("notes.md", "unknown ending: none of .py, .pyw; add --language to read it anyway"),
         ("m.js", "another language: the model is for python"),
         ("pipe.py", "not a regular file: give it as standard input: -"),
     ],

@@ -15,13 +15,13 @@ from rarename.errors import RarenameError
 
 COMMANDS = {
     "parse": "show the syntax tree of a file, or write it in the format of PY150 or JS150",
-    "anonymize": "replace the rare names of a file by placeholders",
+    "anonymize": "replace the rare names of a file with placeholders",
     "prepare": "build a corpus from folders, archives, packages or published data sets",
     "inspect": "show the contents of a corpus and the coverage of its vocabulary",
     "train": "train a model on a corpus",
     "evaluate": "evaluate a trained model on the validation or test split",
-    "sweep": "train and evaluate all runs of an experiment file",
-    "report": "summarize the results of many runs in tables and figures",
+    "sweep": "train and evaluate all models of an experiment file",
+    "report": "write tables, figures and verdicts on the claims of the paper from results",
     "check": "find variables that may be misused",
     "complete": "suggest names at a cursor in incomplete code",
 }

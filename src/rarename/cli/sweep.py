@@ -15,20 +15,20 @@ from rarename.sweep.trial import TrialStatus
 
 EXAMPLE = """  rarename sweep experiments/misuse-python.toml --list
   rarename sweep experiments/misuse-python.toml --filter 'ordered-*' --jobs 2
-After an interruption of any kind, the same command continues. Trials that are done are not repeated."""
+To resume after an interruption, run the same command again. Trials that are done are not repeated."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, count, minutes = parser.add_argument, number(int, 1), number(float, 0)
     add("file", type=Path, metavar="FILE", help="an experiment file (docs/experiments.md)")
     add("--corpus", metavar="CORPUS", help="default: the corpus that the file names")
-    add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="for run folders (default: runs)")
-    add("--results", type=Path, default=Path("results"), metavar="DIR", help="for result files (default: results)")
+    add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)")
+    add("--results", type=Path, default=Path("results"), metavar="DIR", help="folder of the results (default: results)")
     add("--filter", action="append", default=[], metavar="PATTERN", help="trials to run, such as 'ordered-*'")
     add("--jobs", type=count, default=1, metavar="N", help="trials at a time (default: 1)")
     add("--num-threads", type=count, metavar="N", help="threads of each trial (default: cores divided by jobs)")
     add("--time-limit", type=minutes, default=math.inf, metavar="MINUTES", help="save and stop after this time")
-    add("--list", action="store_true", help="show how far each trial is, and do nothing")
+    add("--list", action="store_true", help="show the state of each trial, and train nothing")
     add_output_format(parser, text="a line per trial", json="one object")
 
 

@@ -58,9 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--resume", action="store_true", help="continue an interrupted run")
     time_limit = "save and stop after this time; see --resume"
     option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
-    option("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
+    option("--num-threads", type=number(int, 1), metavar="N", help="number of threads (default: torch's)")
     option("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
-    add_output_format(parser, text="progress for people, on stderr", json="one object per line, on stdout")
+    add_output_format(parser, text="progress on stderr", json="one object per line, on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:

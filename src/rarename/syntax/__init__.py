@@ -32,7 +32,7 @@ def language_of(path: str | PurePath) -> Language:
     by_suffix = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
     suffix = PurePath(path).suffix.lower()
     if suffix not in by_suffix:
-        raise UsageError(f"{path}: the ending is none of {', '.join(by_suffix)}; say --language")
+        raise UsageError(f"{path}: the ending is none of {', '.join(by_suffix)}; add --language")
     return by_suffix[suffix]
 
 
