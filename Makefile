@@ -16,7 +16,7 @@ demo: $(READY)
 	$(BIN)/python examples/demo.py $(DEMO)
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: export RARENAME_THOROUGH := 1
 check: lint test

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = "a list of names, one per line, the most frequent first; or a corpus; or a run (default: packaged)"
     option("--vocabulary", type=Path, metavar="PATH", help=names)
     option("--vocabulary-size", type=count, default=1000, metavar="N", help="number of names to keep (default: 1000)")
-    option("--num-placeholders", type=count, metavar="N", help="further rare names become UNK (default: enough)")
+    limit = "number of placeholders; further rare names become UNK (default: no limit)"
+    option("--num-placeholders", type=count, metavar="N", help=limit)
     option("--seed", type=count, default=0, metavar="N", help="seed of randomized (default: 0)")
     json_help = "the file, its tree and the names of the placeholders"
     add_output_format(parser, source="the file", tree="indented text", json=json_help)

@@ -25,7 +25,8 @@ SECTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a folder made by `rarename train`")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
-    parser.add_argument("--corpus", metavar="CORPUS", help="another corpus of the same language")
+    corpus = "another corpus of the same language (default: that of the run)"
+    parser.add_argument("--corpus", metavar="CORPUS", help=corpus)
     parser.add_argument("--num-threads", type=number(int, 1), metavar="N", help="number of threads (default: torch's)")
     add_output_format(parser, text="tables", json="one object with all metrics")
 

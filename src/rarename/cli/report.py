@@ -11,7 +11,7 @@ EXAMPLE = "  rarename report results --output-dir docs"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", type=Path, metavar="RESULTS", help="the folder that `rarename sweep` writes results to")
-    add("--output-dir", type=Path, required=True, metavar="DIR", help="gets results.md, results.json and figures/")
+    add("--output-dir", type=Path, required=True, metavar="DIR", help="for results.md, results.json and figures/")
     add("--readme", type=Path, metavar="FILE", help="also update the tables between <!-- results:… --> markers in it")
 
 

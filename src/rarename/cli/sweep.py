@@ -21,7 +21,7 @@ To resume after an interruption, run the same command again. Trials that are don
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, count, minutes = parser.add_argument, number(int, 1), number(float, 0)
     add("file", type=Path, metavar="FILE", help="an experiment file (docs/experiments.md)")
-    add("--corpus", metavar="CORPUS", help="default: the corpus that the file names")
+    add("--corpus", metavar="CORPUS", help="folder of the corpus (default: the one in FILE)")
     add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)")
     add("--results", type=Path, default=Path("results"), metavar="DIR", help="folder of the results (default: results)")
     add("--filter", action="append", default=[], metavar="PATTERN", help="trials to run, such as 'ordered-*'")
