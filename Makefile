@@ -16,7 +16,7 @@ demo: $(READY)
 	$(BIN)/python examples/demo.py $(DEMO)
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: export RARENAME_THOROUGH := 1
 check: lint test
@@ -39,7 +39,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/completion.py
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; say which: make PYTHON=python3.12 …")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; choose one: make PYTHON=python3.12 …")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)

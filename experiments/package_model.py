@@ -111,7 +111,7 @@ def training_fields(config: ExperimentConfig, corpus: Corpus, log: list[dict[str
         if value != usual[key] and not key.startswith("corpus")
     ]
     describe = _misuse_training if config.task.name == "misuse" else _completion_training
-    hours = f"{log[-1]['seconds'] / 3600:.1f} hours on one thread of a machine with other work"
+    hours = f"{log[-1]['seconds'] / 3600:.1f} hours on one thread of a busy machine"
     return {
         "title": TITLES[language],
         "language": language,
@@ -134,7 +134,7 @@ def _misuse_training(config: ExperimentConfig, log: list[dict[str, Any]], hours:
     return (
         f"{log[-1]['examples']:,} examples, {hours}. Joint / no-bug accuracy on {config.training.eval_examples:,} "
         f"functions of the validation split, in percent, by number of examples. Multi-bug epochs: "
-        f"{', '.join(curves[True])}. Afterwards, where the best weights are selected: {', '.join(curves[False])}."
+        f"{', '.join(curves[True])}. After them, when the best weights are selected: {', '.join(curves[False])}."
     )
 
 
@@ -160,8 +160,8 @@ def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any
              for name, group in groups.items()),
         ),
         fill(
-            "In the last three rows, frequent and rare describe the wrong and the correct name. \\* The paper's rule: "
-            "a repair counts if its probability is at least 0.5. Otherwise the most probable repair counts."
+            "The last three rows are by rarity of the wrong and the correct name. Columns with \\* follow the paper: a "
+            "repair counts if its probability is at least 0.5. In the others, the most probable repair counts."
         ),
         table(
             ["false alarm rate", "joint", "location", "joint, both rare"],
@@ -174,7 +174,7 @@ def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any
             ([at, *percents(group, ["joint_accuracy"]), f"{100 * group['false_alarms']:.2f}"]
              for at, group in metrics["at_confidence"].items()),
         ),
-        "Joint accuracy and flagged clean functions of `rarename check --min-confidence`.",
+        "Joint accuracy and the fraction of flagged clean functions, by threshold (`rarename check --min-confidence`).",
     ]  # fmt: skip
     reported = metrics["at_confidence"][f"{threshold:g}"]
     return {
@@ -193,8 +193,8 @@ def completion_tables(metrics: Mapping[str, Any]) -> str:
     groups = totals | metrics["by_kind"] | metrics["by_rarity"]
     rows = ([name, *percents(group, ("mrr", "accuracy")), *counts(group, "num")] for name, group in groups.items())
     notes = (
-        "Names are reads, attributes, parameters, writes and other names that a programmer chose. A rare value is "
-        "outside the vocabulary. A value is *again* if the window has it before, and otherwise *first*. "
+        "Names are reads, attributes, parameters, writes and other identifiers. A rare value is not in the vocabulary. "
+        "*Again* means that the value occurred earlier in the window, *first* that it did not. "
         f"{100 * metrics['possible_values']:.1f} % of the values can be predicted."
     )
     return f"{table(['', 'MRR', 'accuracy', 'number'], rows)}\n\n{fill(notes)}"
@@ -214,7 +214,7 @@ def bug_section(all_bugs: BugMetrics, unseen: BugMetrics) -> str:
     text = (
         f"{num_bugs} functions of open-source projects in which a commit changed one variable name; about 93 % are "
         "real bugs (tier A of a collection that is not part of this project; see `experiments/real_bugs.py`). The "
-        "first three rows take the most suspicious variable of each function, whatever its confidence. A project "
+        "first three rows use the most suspicious variable of each function, regardless of its confidence. A project "
         "counts as part of the corpus if a package has its name or the name of its owner."
     )
     rows = (

@@ -23,11 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     strategies = "; ".join(f"{name}: {strategy.summary}" for name, strategy in STRATEGIES.items())
     option, count = parser.add_argument, number(int, 0)
     option("--strategy", choices=STRATEGIES, default="ordered", help=f"{strategies} (default: ordered)")
-    names = "a list of names, one per line, the most frequent first; or a corpus; or a run (default: of the package)"
+    names = "a list of names, one per line, the most frequent first; or a corpus; or a run (default: packaged)"
     option("--vocabulary", type=Path, metavar="PATH", help=names)
     option("--vocabulary-size", type=count, default=1000, metavar="N", help="number of names to keep (default: 1000)")
-    option("--num-placeholders", type=count, metavar="N", help="the rest becomes UNK (default: number of nodes)")
-    option("--seed", type=count, default=0, metavar="N", help="for randomized (default: 0)")
+    limit = "number of placeholders; further rare names become UNK (default: no limit)"
+    option("--num-placeholders", type=count, metavar="N", help=limit)
+    option("--seed", type=count, default=0, metavar="N", help="seed of randomized (default: 0)")
     json_help = "the file, its tree and the names of the placeholders"
     add_output_format(parser, source="the file", tree="indented text", json=json_help)
 

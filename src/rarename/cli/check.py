@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("paths", nargs="+", metavar="PATH", help="a source file, a folder, or - for standard input")
     runs = "a folder made by `rarename train misuse`; repeat it for other languages (default: the packaged models)"
     option("--model", action="append", default=[], type=Path, metavar="RUN", help=runs)
-    languages = "check only this language, whatever the suffix of the named files (default: by suffix)"
+    languages = "check only this language; named files may have any suffix (default: by suffix)"
     option("--language", choices=[language.name for language in CHECKED], help=languages)
-    confidence = "lowest confidence; 0 reports the most suspicious variable of every function (default: of the model)"
+    confidence = "confidence threshold; 0 reports a variable in every function (default: the threshold of the model)"
     option("--min-confidence", type=number(float, 0, 1), metavar="X", help=confidence)
     formats = {"json": "one object", "sarif": "SARIF 2.1.0", "github": "workflow annotations"}
     add_output_format(parser, text="one line per finding", **formats)

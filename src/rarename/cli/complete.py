@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("--line", type=int, required=True, metavar="L", help="line of the cursor, from 1")
     option("--column", type=int, required=True, metavar="C", help="column, from 1, in characters")
-    option("--model", type=Path, metavar="RUN", help="made by `rarename train completion` (default: packaged)")
+    option("--model", type=Path, metavar="RUN", help="a run of `rarename train completion` (default: packaged)")
     option("--top-k", type=number(int, 1), default=10, metavar="N", help="at most N names (default: 10)")
     add_output_format(parser, text="one line per name", json="one object")
 

@@ -15,9 +15,9 @@ EXAMPLE = """  rarename evaluate runs/ordered --split test
 
 SECTIONS = {
     "by_length": "by the number of nodes",
-    "by_kind": "by kind of value; names are reads, attributes, parameters, writes and other names that somebody chose",
+    "by_kind": "by kind of value; names are reads, attributes, parameters, writes and other identifiers",
     "by_rarity": "by rarity; rare: not in the vocabulary, first: the first occurrence in the window",
-    "at_false_alarms": "at a fixed false alarm rate, whatever the model's own threshold",
+    "at_false_alarms": "at a fixed false alarm rate",
     "at_confidence": "at a confidence threshold of `rarename check`; false alarms: flagged clean functions",
 }
 
@@ -25,8 +25,9 @@ SECTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a folder made by `rarename train`")
     parser.add_argument("--split", choices=("validation", "test"), default="test", help="default: test")
-    parser.add_argument("--corpus", metavar="CORPUS", help="another corpus of the same language")
-    parser.add_argument("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
+    corpus = "another corpus of the same language (default: that of the run)"
+    parser.add_argument("--corpus", metavar="CORPUS", help=corpus)
+    parser.add_argument("--num-threads", type=number(int, 1), metavar="N", help="number of threads (default: torch's)")
     add_output_format(parser, text="tables", json="one object with all metrics")
 
 

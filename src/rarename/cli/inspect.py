@@ -17,9 +17,9 @@ EXAMPLE = """  rarename inspect corpora/stdlib
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", type=Path, metavar="CORPUS")
-    parser.add_argument("--top-k", type=number(int, 0), default=20, metavar="K", help="number of names (default: 20)")
+    parser.add_argument("--top-k", type=number(int, 0), default=20, metavar="K", help="list K names (default: 20)")
     names = "the most frequent names, one per line"
-    add_output_format(parser, text="tables", json="the same for programs", names=names)
+    add_output_format(parser, text="tables", json="one object", names=names)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from rarename.errors import RarenameError
 
 COMMANDS = {
     "parse": "show the syntax tree of a file, or write it in the format of PY150 or JS150",
-    "anonymize": "replace the rare names of a file by placeholders",
+    "anonymize": "replace the rare names of a file with placeholders",
     "prepare": "build a corpus from folders, archives, packages or published data sets",
     "inspect": "show the contents of a corpus and the coverage of its vocabulary",
     "train": "train a model on a corpus",

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "@LIST, a file with one source per line; a file of published records (PY150, JS150, GREAT)",
     )  # fmt: skip
     option("--language", required=True, choices=LANGUAGES)
-    option("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)")
-    option("--seed", type=int, metavar="N", help="draws the splits (default: %(default)s)")
+    option("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: all cores)")
+    option("--seed", type=int, metavar="N", help="seed of the splits (default: %(default)s)")
     option("--max-nodes", type=int, metavar="N", help="leave out larger trees (default: %(default)s)")
     option("--max-file-bytes", type=int, metavar="N", help="leave out larger files (default: %(default)s)")
     option("--keep-minified", action="store_true", help="keep minified files")
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of leading folders that name a project (default: a folder with project files such as "
         "pyproject.toml is one project, else each of its entries is one)",
     )  # fmt: skip
-    option("--splits", type=Path, metavar="FILE", help="lines `train PROJECT`, `validation PROJECT`, `test PROJECT`")
+    option("--splits", type=Path, metavar="FILE", help="assign projects: lines `train PROJECT`, `test PROJECT` …")
     add_output_format(parser, text="tables", json="the manifest")
     option = parser.add_argument_group("published records").add_argument
     paths = "the list of paths of a file of trees; once for each, in the same order (default: the .txt next to it)"

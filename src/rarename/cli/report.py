@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", type=Path, metavar="RESULTS", help="the folder that `rarename sweep` writes results to")
     add("--output-dir", type=Path, required=True, metavar="DIR", help="for results.md, results.json and figures/")
-    add("--readme", type=Path, metavar="FILE", help="also update the tables between <!-- results:… --> marks in it")
+    add("--readme", type=Path, metavar="FILE", help="also update the tables between <!-- results:… --> markers in it")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,9 +21,9 @@ After an interruption, run the same command to resume. Finished trials are not r
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add, count, minutes = parser.add_argument, number(int, 1), number(float, 0)
     add("file", type=Path, metavar="FILE", help="an experiment file (docs/experiments.md)")
-    add("--corpus", metavar="CORPUS", help="default: the corpus that the file names")
-    add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="for run folders (default: runs)")
-    add("--results", type=Path, default=Path("results"), metavar="DIR", help="for result files (default: results)")
+    add("--corpus", metavar="CORPUS", help="folder of the corpus (default: the one in FILE)")
+    add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)")
+    add("--results", type=Path, default=Path("results"), metavar="DIR", help="folder of the results (default: results)")
     add("--filter", action="append", default=[], metavar="PATTERN", help="trials to run, such as 'ordered-*'")
     add("--jobs", type=count, default=1, metavar="N", help="trials at a time (default: 1)")
     add("--num-threads", type=count, metavar="N", help="threads of each trial (default: cores divided by jobs)")

@@ -47,20 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes = "model size and training recipe; check is for misuse, complete for completion (default: small)"
     option("--preset", default="small", choices=names, help=sizes)
     # Options with a dot in `dest` are short for --set.
-    option("--strategy", dest="encoding.strategy", choices=STRATEGIES, help="default: ordered")
-    option("--vocabulary-size", dest="encoding.vocabulary_size", type=int, metavar="N", help="default: 1000")
+    option("--strategy", dest="encoding.strategy", choices=STRATEGIES, help="for rare names (default: ordered)")
+    size = "number of names to keep (default: 1000, or that of the preset)"
+    option("--vocabulary-size", dest="encoding.vocabulary_size", type=int, metavar="N", help=size)
     pointer = "completion: let the model copy earlier values"
     option("--pointer", dest="task.copy_pointer", action="store_const", const=True, help=pointer)
     option("--seed", type=int, metavar="N", help="default: 0")
     option("--config", type=Path, metavar="FILE", help="settings as TOML, such as a run's config.toml")
     option("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, such as model.num_layers=2")
-    option("--help-settings", nargs=0, action=_HelpSettings, help="list every key with its meaning")
+    option("--help-settings", nargs=0, action=_HelpSettings, help="list every setting with its meaning and default")
     option("--resume", action="store_true", help="continue an interrupted run")
     time_limit = "save and stop after this time; see --resume"
     option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
-    option("--num-threads", type=number(int, 1), metavar="N", help="threads of torch (default: torch's)")
+    option("--num-threads", type=number(int, 1), metavar="N", help="number of threads (default: torch's)")
     option("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
-    add_output_format(parser, text="progress for people, on stderr", json="one object per line, on stdout")
+    add_output_format(parser, text="progress on stderr", json="one object per line, on stdout")
 
 
 def run(arguments: argparse.Namespace) -> int:
