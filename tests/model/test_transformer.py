@@ -111,3 +111,7 @@ def test_a_model_can_start_with_heads_that_attend_to_adjacent_nodes(num_heads):
     offsets = (torch.arange(12) - 6).clamp(-4, 4) + 4
     scores = (queries[:, 6, None] * (keys + attention.rel_keys[:, offsets])).sum(-1)
     assert scores.argmax(dim=-1).tolist()[:2] == [5, 7][:num_heads]
+    d_head, limit = 32 // num_heads, (6 / 128) ** 0.5  # Xavier
+    assert (attention.qkv_proj.bias[:d_head] @ attention.rel_keys[0, 3]).item() == pytest.approx(8 * d_head**0.5)
+    scales = [part[:d_head].abs().max().item() / limit for part in attention.qkv_proj.weight.chunk(3)]
+    assert scales == pytest.approx([0.3, 0.3, 1], rel=0.05)  # of queries, keys and values
