@@ -210,6 +210,8 @@ def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
     assert metrics["repair_accuracy"] == 1
     excluded = replace(BATCH, is_candidate=np.array([[False] * 3, [True] * 3]))
     assert metrics_of(output, excluded).compute()["no_bug_accuracy"] == 1
+    tie = margins((False, 0.0, True), (True, 0.0, True)).compute()
+    assert (tie["no_bug_accuracy"], tie["location_accuracy"]) == (1, 0)
 
 
 def margins(*rows, vocabulary_size=6):
@@ -261,6 +263,8 @@ def test_metrics_at_confidence_thresholds():
     assert at["0.7"]["joint_accuracy"] == 0.5
     confidence = metrics.columns()["confidence"][:200]
     assert at["0.7"]["false_alarms"] == (confidence >= 0.7).mean() < 1
+    metrics._chunks["confidence"] = [np.full(204, 0.7)]
+    assert metrics.breakdown()["at_confidence"]["0.7"]["false_alarms"] == 1  # the threshold itself is reported
     three_names = replace(BATCH, name_ranks=np.array([[0, 1, 0], [0, 1, 2]]))
     for repair, accuracy in ((0.6, 1.0), (0.1, 0.0)):
         output = independent(LOCATION, np.array([[0.4, 0.3, 0.3], [repair, 0.7 - repair, 0.3]]))
