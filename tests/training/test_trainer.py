@@ -163,7 +163,7 @@ def test_the_weights_with_the_best_metric_are_kept(tmp_path):
     assert [line["validation"]["score"] for line in evaluations(tmp_path)] == scores
     best = saved[1][1]
     assert [weights for weights, _ in saved] == [saved[0][1], best, best, best, best]  # the first of equals
-    assert trainer.state.best == 0.5
+    assert (trainer.state.best, weights_in(tmp_path)) == (0.5, best)
     assert trainer.state.evals_since_best == 3
 
 

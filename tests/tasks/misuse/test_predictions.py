@@ -238,6 +238,8 @@ def test_metrics_at_equal_false_alarm_rates_by_hand():
         "joint_accuracy_both_rare": 0.0,
     }
     assert (at["0.01"]["false_alarms"], at["0.01"]["joint_accuracy"]) == (0, 0.25)
+    fewer = margins(*clean[2:], (True, 0.95, True)).breakdown()["at_false_alarms"]
+    assert fewer["0.1"]["false_alarms"] == pytest.approx(1 / 18)  # two would be more than 10 %
 
 
 def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
@@ -249,6 +251,7 @@ def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
     }
     assert metrics.threshold_at(0.0) == pytest.approx(0.801)
     assert metrics.threshold_at(1 / 200) == pytest.approx(0.797)  # 0.8 is flagged, 0.796 is not
+    assert metrics.threshold_at(1.9 / 200) == pytest.approx(0.797)
     assert metrics.threshold_at(0.1) == pytest.approx(0.721)
     metrics._chunks["confidence"] = [np.append(np.ones(200), [0.9, 0.1])]
     assert metrics.threshold_at(0.0) == 1.0
