@@ -71,6 +71,7 @@ def test_a_folder_can_have_other_excluded_folders(tmp_path):
     for name in ("node_modules", "tests"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, a=1)
+    (tmp_path / "pyvenv.cfg").touch()  # a virtual environment that the user names is listed
     files, skipped = list_files(tmp_path, (".py",), 10, excluded={"tests": "tests"})
     assert [file.name for file in files] == ["node_modules/a.py"]
     assert skipped == [Skipped("tests", None, "folder left out", "tests")]
