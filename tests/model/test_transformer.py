@@ -76,7 +76,8 @@ def test_initial_weights_have_the_usual_scale():
     model = Transformer(ModelConfig(d_model=64, num_layers=1, num_heads=4, d_ff=64), 500, 500)
     assert model.values.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
     assert model.types.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
-    assert model.layers[0].attention.rel_keys.std().item() == pytest.approx(0.02, rel=0.1)
+    for offsets in (model.layers[0].attention.rel_keys, model.layers[0].attention.rel_values):
+        assert offsets.std().item() == pytest.approx(0.02, rel=0.1)
     limit = (6 / 128) ** 0.5  # Xavier
     assert model.layers[0].up_proj.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
     assert not model.layers[0].up_proj.bias.any()

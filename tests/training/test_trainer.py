@@ -237,6 +237,14 @@ def test_a_resumed_run_continues_at_the_same_batch(tmp_path):
     assert [line["examples"] for line in evaluations(tmp_path / "parts")] == [6, 10, 16, 18]
 
 
+def test_an_evaluation_that_was_cut_off_is_dropped(tmp_path):
+    make_trainer(tmp_path, eval_every_examples=6).run()
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().removesuffix("\n"))
+    make_trainer(tmp_path).load()
+    assert [line["examples"] for line in evaluations(tmp_path)] == [6, 12, 18]
+
+
 def test_a_checkpoint_is_written_when_its_time_has_come(tmp_path, monkeypatch):
     clock = iter(range(0, 10_000, 5))
     monkeypatch.setattr(trainers.time, "monotonic", lambda: next(clock))
