@@ -19,7 +19,7 @@ def write(folder, **sizes):
     [
         ("x" * 2_000, False),
         ("x" * 2_001, True),
-        (("x" * 199 + "\n") * 20 + "x" * 199, False),
+        (("x" * 199 + "\n") * 20 + "x" * 200, False),
         (("x" * 200 + "\n") * 20 + "x" * 201, True),
     ],
 )
@@ -71,6 +71,7 @@ def test_a_folder_can_have_other_excluded_folders(tmp_path):
     for name in ("node_modules", "tests"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, a=1)
+    (tmp_path / "pyvenv.cfg").touch()  # a virtual environment that the user names is listed
     files, skipped = list_files(tmp_path, (".py",), 10, excluded={"tests": "tests"})
     assert [file.name for file in files] == ["node_modules/a.py"]
     assert skipped == [Skipped("tests", None, "folder left out", "tests")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rarename.assist import Checker, CheckModel, Diagnostic
-from rarename.assist.check import MAX_FUNCTION_NODES
+from rarename.assist.check import MAX_FUNCTION_NODES, _ParsedFile
 from rarename.assist.diagnostics import is_suppressed
 from rarename.corpus.store import Corpus
 from rarename.discovery import Files, Skipped
@@ -138,6 +138,12 @@ def test_a_diagnostic_has_the_names_and_positions_of_the_text(checker):
     assert diagnostic.message == f"{diagnostic.name!r} may be misused here; {diagnostic.suggestion!r} fits better"
     assert diagnostic == Diagnostic(**vars(diagnostic))
     assert "source" not in repr(diagnostic)
+
+
+def test_the_node_after_a_nested_function_belongs_to_the_outer_one(both):
+    (pending,) = both._functions(_ParsedFile("function f(a) { return use(c => c, a); }", JAVASCRIPT, "m.js"))
+    *_, inner, after = pending.example.function.variables.tolist()
+    assert [pending.diagnostic(node, after, 0.5).function for node in (inner, after)] == ["f.<anonymous>", "f"]
 
 
 @pytest.mark.parametrize(

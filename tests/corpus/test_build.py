@@ -155,6 +155,15 @@ def test_values_are_ranked_the_same_in_many_ranges_of_hashes(projects, tmp_path,
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
 
+def test_values_are_ranked_and_written_the_same_in_many_shards(projects, tmp_path, corpus, monkeypatch):
+    for module in ("build", "document"):
+        monkeypatch.setattr(f"rarename.corpus.{module}.SHARD_FILES", 10)
+    prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
+    assert len(list((tmp_path / "corpus").glob("train-*.arrow"))) > 3
+    assert Corpus(tmp_path / "corpus").values() == corpus.values()
+    assert (Corpus(tmp_path / "corpus").counts() == corpus.counts()).all()
+
+
 def test_the_digest_depends_on_the_content_and_not_on_the_request(projects, tmp_path, corpus_folder):
     shutil.copytree(projects, tmp_path / projects.name)
     (tmp_path / "list.txt").write_text(f"{tmp_path / projects.name}\n")

@@ -85,6 +85,8 @@ def test_resemblance_is_transitive():
 def test_short_files_are_compared_as_a_whole():
     same = [signature(hashes(["a", "b"])) for _ in range(2)]
     assert cluster(np.stack([*same, signature(hashes(["a", "c"]))])).tolist() == [0, 0, 2]
+    repeated = [signature(hashes(["a"] * length)) for length in (4, 5, 6)]  # the last two have the same shingle
+    assert cluster(np.stack(repeated)).tolist() == [0, 1, 1]
 
 
 def test_no_files_have_no_clusters():

@@ -76,7 +76,8 @@ def test_initial_weights_have_the_usual_scale():
     model = Transformer(ModelConfig(d_model=64, num_layers=1, num_heads=4, d_ff=64), 500, 500)
     assert model.values.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
     assert model.types.weight.std().item() == pytest.approx(64**-0.5, rel=0.05)
-    assert model.layers[0].attention.rel_keys.std().item() == pytest.approx(0.02, rel=0.1)
+    for offsets in (model.layers[0].attention.rel_keys, model.layers[0].attention.rel_values):
+        assert offsets.std().item() == pytest.approx(0.02, rel=0.1)
     limit = (6 / 128) ** 0.5  # Xavier
     assert model.layers[0].up_proj.weight.abs().max().item() == pytest.approx(limit, rel=0.01)
     assert not model.layers[0].up_proj.bias.any()
@@ -111,3 +112,7 @@ def test_a_model_can_start_with_heads_that_attend_to_adjacent_nodes(num_heads):
     offsets = (torch.arange(12) - 6).clamp(-4, 4) + 4
     scores = (queries[:, 6, None] * (keys + attention.rel_keys[:, offsets])).sum(-1)
     assert scores.argmax(dim=-1).tolist()[:2] == [5, 7][:num_heads]
+    d_head, limit = 32 // num_heads, (6 / 128) ** 0.5  # Xavier
+    assert (attention.qkv_proj.bias[:d_head] @ attention.rel_keys[0, 3]).item() == pytest.approx(8 * d_head**0.5)
+    scales = [part[:d_head].abs().max().item() / limit for part in attention.qkv_proj.weight.chunk(3)]
+    assert scales == pytest.approx([0.3, 0.3, 1], rel=0.05)  # of queries, keys and values

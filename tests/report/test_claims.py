@@ -185,13 +185,15 @@ def test_changed_settings_are_not_the_claim_of_the_paper(results):
     assert verdicts(results, ANONYMIZATION) == []
 
 
-def test_undecided_claims_list_what_would_decide_them(results):
-    for seed, score in enumerate((0.3, 0.34)):
+@pytest.mark.parametrize(("second_seed", "one_pair", "two_pairs"), [(0.34, 7, 9), (0.307, 2, 2)])
+def test_undecided_claims_list_what_would_decide_them(results, second_seed, one_pair, two_pairs):
+    """The difference is 0.03 and the seeds' standard deviation 0.0283: 2 · 0.0283² / (0.03 / 1.96)² = 6.8 seeds."""
+    for seed, score in enumerate((0.3, second_seed)):
         results.add("standard", 100, score, seed=seed)
     results.add("ordered", 100, 0.35)
-    (verdict,) = verdicts(results, ANONYMIZATION)
-    # The difference is 0.03 and the seeds' standard deviation 0.0283: 2 · 0.0283² / (0.03 / 1.96)² = 6.8.
-    assert verdict.it_takes == "about 7 seeds"
+    assert verdicts(results, ANONYMIZATION)[0].it_takes == f"about {one_pair} seeds"
+    results.add("randomized", 100, 0.35)  # 2.24 in place of 1.96
+    assert verdicts(results, ANONYMIZATION)[0].it_takes == f"about {two_pairs} seeds"
 
 
 def test_projects_that_disagree_need_more_projects_and_not_more_seeds(results):

@@ -2,13 +2,19 @@
 
 import pytest
 
-from rarename.report.groups import Cell, group_results
+from rarename.report.groups import METRICS, Cell, group_results
 from rarename.report.tables import readme_table
 from rarename.sweep.result import read_result
+from rarename.tasks.registry import TASKS
 
 
 def groups(results):
     return group_results(read_result(path) for path in sorted(results.folder.glob("*/*.json")))
+
+
+def test_strategies_are_compared_by_what_selects_the_best_weights():
+    assert METRICS == {"misuse": "joint_accuracy", "completion": "mrr_values"}
+    assert {name: task.selection_metric for name, task in TASKS.items()} == METRICS
 
 
 def test_seeds_of_a_cell_are_averaged(results):

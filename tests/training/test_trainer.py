@@ -14,6 +14,7 @@ from rarename.tasks.batch import Batch
 from rarename.tasks.task import Loss
 from rarename.training import trainer as trainers
 from rarename.training.checkpoint import read_tensors
+from rarename.training.distributed import DistributedContext
 from rarename.training.trainer import SCHEDULES, StopReason, Trainer, evaluate
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -162,7 +163,7 @@ def test_the_weights_with_the_best_metric_are_kept(tmp_path):
     assert [line["validation"]["score"] for line in evaluations(tmp_path)] == scores
     best = saved[1][1]
     assert [weights for weights, _ in saved] == [saved[0][1], best, best, best, best]  # the first of equals
-    assert trainer.state.best == 0.5
+    assert (trainer.state.best, weights_in(tmp_path)) == (0.5, best)
     assert trainer.state.evals_since_best == 3
 
 
@@ -204,16 +205,12 @@ def test_log_records_come_every_twenty_steps(tmp_path):
     assert records[0]["total_examples"] == 100
 
 
-def test_dropout_has_its_own_seed_for_each_step_and_seed(tmp_path, monkeypatch):
-    def seeds(seed):
-        drawn = []
-        monkeypatch.setattr(torch, "manual_seed", drawn.append)
-        Trainer(ToyTask(num_batches=4), ToyModel(), PLAIN, tmp_path / str(seed), seed).run()
-        return drawn
-
-    for seed in (0, 1):
-        (tmp_path / str(seed)).mkdir()
-    assert len({*seeds(0), *seeds(1)}) == 8
+def test_dropout_has_its_own_seed_for_each_step_seed_and_process(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(torch, "manual_seed", drawn.append)
+    for seed, rank in ((0, 0), (1, 0), (0, 1)):
+        Trainer(ToyTask(num_batches=4), ToyModel(), PLAIN, tmp_path, seed, DistributedContext(rank)).run()
+    assert len(set(drawn)) == len(drawn) == 16  # the second process has one example in each of 8 steps
 
 
 def test_a_resumed_run_continues_at_the_same_batch(tmp_path):
@@ -240,6 +237,14 @@ def test_a_resumed_run_continues_at_the_same_batch(tmp_path):
     assert [line["examples"] for line in evaluations(tmp_path / "parts")] == [6, 10, 16, 18]
 
 
+def test_an_evaluation_that_was_cut_off_is_dropped(tmp_path):
+    make_trainer(tmp_path, eval_every_examples=6).run()
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().removesuffix("\n"))
+    make_trainer(tmp_path).load()
+    assert [line["examples"] for line in evaluations(tmp_path)] == [6, 12, 18]
+
+
 def test_a_checkpoint_is_written_when_its_time_has_come(tmp_path, monkeypatch):
     clock = iter(range(0, 10_000, 5))
     monkeypatch.setattr(trainers.time, "monotonic", lambda: next(clock))
@@ -247,8 +252,7 @@ def test_a_checkpoint_is_written_when_its_time_has_come(tmp_path, monkeypatch):
     saved, save = [], trainer.save
     monkeypatch.setattr(trainer, "save", lambda: (saved.append(trainer.state.step), save()))
     trainer.run()
-    assert saved[-1] == 10
-    assert 1 < len(saved) < 10
+    assert saved == [3, 6, 9, 10]  # each step asks for the time four times, a checkpoint once
 
 
 def test_evaluation_turns_dropout_off_and_on_again():

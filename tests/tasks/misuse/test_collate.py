@@ -8,7 +8,7 @@ import pytest
 from rarename.config import MisuseConfig
 from rarename.encoding import Encoding
 from rarename.errors import TooFewPlaceholders
-from rarename.subtokens import MAX_SUBTOKENS
+from rarename.subtokens import MAX_SUBTOKENS, subtoken_ids
 from rarename.syntax import Role
 from rarename.syntax.functions import Slice
 from rarename.syntax.traversal import MisuseLabel
@@ -111,6 +111,12 @@ def test_usages_count_reads_bindings_and_earlier_uses():
     ids = usage_ids(many, many > 0, np.array([[Role.WRITE] * 4 + [Role.READ] * 5], dtype=np.int8))
     assert ids[0, [0, -1]].tolist() == [1 + 3 * 12 + 2 * 4 + 0, 1 + 3 * 12 + 2 * 4 + 3]  # capped
     assert ids.max() == NUM_USAGES - 1 == 48
+
+
+def test_a_long_name_keeps_its_last_subtokens():
+    names = ["old_maxRowIndex_ofAll", "max" * 20, "max_" * 15 + "x"]
+    ids = subtoken_ids(names, Vocabulary(["old", "max", "row", "index", "of", "all", "max" * 20]))
+    assert ids.tolist() == [[3, 4, 5, 6], [7, 0, 0, 0], [0, 0, 0, 0]]  # names over 60 characters have none
 
 
 def test_a_bug_brings_the_subtokens_of_its_name():

@@ -210,6 +210,8 @@ def test_a_bug_counts_as_located_only_if_it_beats_no_bug():
     assert metrics["repair_accuracy"] == 1
     excluded = replace(BATCH, is_candidate=np.array([[False] * 3, [True] * 3]))
     assert metrics_of(output, excluded).compute()["no_bug_accuracy"] == 1
+    tie = margins((False, 0.0, True), (True, 0.0, True)).compute()
+    assert (tie["no_bug_accuracy"], tie["location_accuracy"]) == (1, 0)
 
 
 def margins(*rows, vocabulary_size=6):
@@ -236,6 +238,8 @@ def test_metrics_at_equal_false_alarm_rates_by_hand():
         "joint_accuracy_both_rare": 0.0,
     }
     assert (at["0.01"]["false_alarms"], at["0.01"]["joint_accuracy"]) == (0, 0.25)
+    fewer = margins(*clean[2:], (True, 0.95, True)).breakdown()["at_false_alarms"]
+    assert fewer["0.1"]["false_alarms"] == pytest.approx(1 / 18)  # two would be more than 10 %
 
 
 def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
@@ -244,6 +248,7 @@ def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
     metrics._chunks = {"confidence": [np.append(confidences, [0.9, 0.1])], "is_buggy": [np.arange(202) >= 200]}
     assert metrics.threshold_at(0.0) == pytest.approx(0.801)
     assert metrics.threshold_at(1 / 200) == pytest.approx(0.797)  # 0.8 is flagged, 0.796 is not
+    assert metrics.threshold_at(1.9 / 200) == pytest.approx(0.797)
     assert metrics.threshold_at(0.1) == pytest.approx(0.721)
     metrics._chunks["confidence"] = [np.append(np.ones(200), [0.9, 0.1])]
     assert metrics.threshold_at(0.0) == 1.0
@@ -258,6 +263,8 @@ def test_metrics_at_confidence_thresholds():
     assert at["0.7"]["joint_accuracy"] == 0.5
     confidence = metrics.columns()["confidence"][:200]
     assert at["0.7"]["false_alarms"] == (confidence >= 0.7).mean() < 1
+    metrics._chunks["confidence"] = [np.full(204, 0.7)]
+    assert metrics.breakdown()["at_confidence"]["0.7"]["false_alarms"] == 1  # the threshold itself is reported
     three_names = replace(BATCH, name_ranks=np.array([[0, 1, 0], [0, 1, 2]]))
     for repair, accuracy in ((0.6, 1.0), (0.1, 0.0)):
         output = independent(LOCATION, np.array([[0.4, 0.3, 0.3], [repair, 0.7 - repair, 0.3]]))

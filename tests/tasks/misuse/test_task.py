@@ -86,7 +86,12 @@ def test_evaluation_does_not_depend_on_the_seed_of_the_run():
     assert (batches[0].values == batches[1].values).all()
     assert batches[0].location.tolist() == batches[1].location.tolist()
     assert len(batches[0]) == 40
-    assert len(next(fake_task().eval_batches("test", limit=7))) == 14
+    assert len(set(batches[0].location.tolist())) > 5  # each function has its own bug
+    assert list(fake_task(seed=0).batches(0)) != list(fake_task(seed=1).batches(0))  # but training does
+    task = fake_task()
+    assert len(next(task.eval_batches("test", limit=7))) == 14
+    task.make_eval_batch = lambda indexes, split: indexes
+    assert sorted(next(task.eval_batches("test", limit=7))) != list(range(7))  # a random sample
 
 
 def test_multi_bug_epochs_come_first():
@@ -97,6 +102,9 @@ def test_multi_bug_epochs_come_first():
     assert (multi.location == MULTIPLE_BUGS).all()
     assert multi.is_bug.sum() / 160 == pytest.approx(0.4, abs=0.1)  # half of eight reads, as far as names stay
     assert (multi.is_bug != again.is_bug).any()
+    assert (multi.is_bug[0] != multi.is_bug).any()
+    other = fake_task(seed=1, bug_sampler="local", multi_bug_epochs=2, multi_bug_rate=0.5)
+    assert (multi.is_bug != other.make_batch(list(range(20)), 0).is_bug).any()
     assert (single.location != MULTIPLE_BUGS).all()
 
 
@@ -181,6 +189,7 @@ def test_published_bugs_are_taken_as_they_are(tmp_path, prepare_corpus, pointer_
         MisuseTask(corpus, encoding, MisuseConfig(pointer_head=pointer_head, multi_bug_epochs=1), 1_000, seed=0)
     num_functions = len(task.dataset("train"))
     assert task.num_examples() == num_functions > 10
+    assert not FunctionDataset(corpus, "train", max_nodes=len(tokens) - 1)
     batch = task.make_batch(list(range(num_functions)), 0)
     labels = zip(batch.location.tolist(), batch.is_repair, strict=True)
     assert {(location, tuple(np.nonzero(mask)[0].tolist())) for location, mask in labels} == {(9, (2,)), (0, ())}
