@@ -47,20 +47,22 @@ class RelativeAttention(nn.Module):
 
     def plain_attention(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
         """Attend from queries (B, H, L, K) to keys and values (B, H, S, K): (B, H, L, K)."""
-        offsets, is_visible = self._offsets(q.shape[2], k.shape[2], q.device)  # (L, S) each
+        offsets, is_visible = self._offsets(q.shape[2], k.shape[2], q.device)  # (L, S); (L, S) or (1, 1)
         offsets = offsets.expand(*q.shape[:2], -1, -1)
-        scores = q @ k.transpose(-2, -1) + (q @ self.rel_keys.transpose(-2, -1)).gather(-1, offsets)  # (B, H, L, S)
+        is_masked = ~(attention_mask[:, None, None] & is_visible)  # (B, 1, L or 1, S)
         # A finite minimum, not -inf: a row that is all padding would become NaN.
-        scores = scores.masked_fill(~(attention_mask[:, None, None] & is_visible), torch.finfo(scores.dtype).min)
+        bias = torch.zeros_like(is_masked, dtype=q.dtype).masked_fill(is_masked, torch.finfo(q.dtype).min / 4)
+        bias = (q @ self.rel_keys.transpose(-2, -1)).gather(-1, offsets) + bias  # (B, H, L, S)
+        scores = torch.baddbmm(bias.flatten(0, 1), q.flatten(0, 1), k.flatten(0, 1).transpose(-2, -1)).view_as(bias)
         weights = F.dropout(scores.softmax(dim=-1), self.dropout, self.training)
         per_offset = weights.new_zeros(*weights.shape[:-1], self.rel_values.shape[1])  # (B, H, L, O)
-        per_offset = per_offset.scatter_add(-1, offsets, weights)
-        return weights @ v + per_offset @ self.rel_values
+        per_offset = per_offset.scatter_add_(-1, offsets, weights) @ self.rel_values
+        return torch.baddbmm(per_offset.flatten(0, 1), weights.flatten(0, 1), v.flatten(0, 1)).view_as(q)
 
     def _offsets(self, num_queries: int, num_keys: int, device: torch.device) -> tuple[Tensor, Tensor]:
         """For each query and key: the index of their clipped offset j - i, and whether the query may see the key."""
         keys = torch.arange(num_keys, device=device)
         offsets = keys - keys[num_keys - num_queries :, None]
-        is_visible = offsets <= 0 if self.causal else torch.ones_like(offsets, dtype=torch.bool)
+        is_visible = offsets <= 0 if self.causal else torch.ones(1, 1, dtype=torch.bool, device=device)
         clipped = offsets.clamp(-self.max_distance, 0 if self.causal else self.max_distance)
         return clipped + self.max_distance, is_visible
