@@ -342,7 +342,7 @@ def test_progress_is_shown_once_for_each_record(sandbox, monkeypatch):
 def test_workers_stop_after_an_error_of_the_sweep(sandbox, monkeypatch):
     """Such as the KeyboardInterrupt of a second Ctrl-C."""
     (sandbox.folder / "tiny.toml").write_text(MISUSE.replace("num_epochs = 0.4", "num_epochs = 4000"))
-    monkeypatch.setattr(sweeps, "_process_pool", ThreadPoolExecutor)
+    monkeypatch.setattr(sweeps, "process_pool", lambda num_jobs, _: ThreadPoolExecutor(num_jobs))
 
     def interrupt(name, record):
         raise KeyboardInterrupt
@@ -379,7 +379,7 @@ def test_a_killed_worker_breaks_neither_the_sweep_nor_its_trial(sandbox, monkeyp
             future.set_exception(BrokenProcessPool("terminated abruptly"))
             return future
 
-    monkeypatch.setattr(sweeps, "_process_pool", lambda _: Fragile())
+    monkeypatch.setattr(sweeps, "process_pool", lambda *_: Fragile())
     sweep, seen = sandbox.sweep(), []
     statuses = sweep.run(sweep.jobs, on_status=lambda name, status: seen.append(status))
     assert statuses["full-0"].state == "done"
@@ -477,7 +477,7 @@ def test_embeddings_need_a_package_before_anything_is_trained(tmp_path, corpus_f
 
 @pytest.fixture
 def in_this_thread(monkeypatch):
-    monkeypatch.setattr(sweeps, "_process_pool", lambda _: InThisThread())
+    monkeypatch.setattr(sweeps, "process_pool", lambda *_: InThisThread())
 
 
 def test_the_command_prints_a_line_for_each_trial(sandbox, in_this_thread, capfd):

@@ -1,7 +1,6 @@
 """`rarename sweep`: all trials of an experiment file."""
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -9,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rarename.cli.common import add_output_format, number, write
+from rarename.cli.common import add_output_format, number, write, write_json
 from rarename.cli.display import Display, GracefulInterrupt, describe_metrics, format_duration
 from rarename.sweep.trial import TrialStatus
 
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output_format == "json":
         listed = [{"trial": name, "state": each.state, "reason": each.reason} for name, each in statuses.items()]
         left = seconds_left(statuses, jobs, arguments.jobs)
-        write(json.dumps({"experiment": sweep.spec.name, "seconds_left": left, "trials": listed}, indent=1) + "\n")
+        write_json({"experiment": sweep.spec.name, "seconds_left": left, "trials": listed}, indent=1)
     else:
         width = max(map(len, statuses))
         write("".join(f"{name:<{width}}  {_describe(status)}\n" for name, status in statuses.items()))

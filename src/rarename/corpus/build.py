@@ -27,9 +27,10 @@ from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import read_splits
 from rarename.corpus.store import FORMAT, MANIFEST, VERSION, content_digest, read_manifest
 from rarename.corpus.value_ranks import rank_types, rank_values, write_values
-from rarename.corpus.workers import Task, WorkerDied, Workers, process_pool
+from rarename.corpus.workers import Task, WorkerDied, Workers
 from rarename.errors import CorpusError, RarenameError, UsageError
 from rarename.io import locked, write_text
+from rarename.processes import process_pool
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import language_named
 

@@ -1,16 +1,13 @@
 """Tasks on any `concurrent.futures.Executor`; here a pool of new processes, elsewhere perhaps a cluster."""
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rarename.errors import RarenameError
+from rarename.processes import process_pool
 from rarename.progress import Progress
 
 
@@ -76,27 +73,3 @@ class _InlineExecutor(Executor):
         future: Future[Any] = Future()
         future.set_result(function(*args, **kwargs))
         return future
-
-
-def process_pool(jobs: int) -> ProcessPoolExecutor:
-    """A pool of new processes. They inherit no lock, ignore Ctrl-C, and end when this process ends or is killed."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_exit_with_parent)
-    # Ctrl-C reaches all processes of a terminal. The workers inherit this mask, so only this process handles it.
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        for _ in range(jobs):
-            pool.submit(int)  # starts a process
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-    return pool
-
-
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def exit_after_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=exit_after_parent, daemon=True).start()

@@ -4,11 +4,10 @@ Workers and the sweep share nothing but the folders `runs` and `results`.
 """
 
 import dataclasses
-import multiprocessing
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,10 +18,11 @@ from rarename._version import __version__
 from rarename.config import RECIPE_VERSION, flatten
 from rarename.corpus.store import Corpus
 from rarename.errors import UsageError
+from rarename.processes import process_pool
 from rarename.sweep import trial as trials
 from rarename.sweep.grid import SweepSpec
 from rarename.sweep.result import Result, read_results
-from rarename.sweep.trial import POLL_SECONDS, Job, TrialStatus, read_progress, start_worker
+from rarename.sweep.trial import POLL_SECONDS, Job, TrialStatus, read_progress
 
 
 class Sweep:
@@ -108,7 +108,7 @@ class Sweep:
         with ExitStack() as pools, ExitStack() as at_end:
             pools.callback(self.stop_file.unlink, missing_ok=True)
             at_end.callback(self.stop_file.touch)  # after an error, too: workers save and stop before pools are closed
-            pool = executor or pools.enter_context(_process_pool(num_jobs))
+            pool = executor or pools.enter_context(process_pool(num_jobs, trials.wait_for_trials))
             while queue or running:
                 if should_stop():
                     self.stop_file.touch()
@@ -123,7 +123,7 @@ class Sweep:
                         status = future.result()
                     except BrokenExecutor as error:  # a process was killed, and the pool with it
                         status = TrialStatus("failed", f"its process was killed: {error}")
-                        pool = executor or pools.enter_context(_process_pool(num_jobs))
+                        pool = executor or pools.enter_context(process_pool(num_jobs, trials.wait_for_trials))
                     if status.state == "busy":
                         time.sleep(POLL_SECONDS)
                         queue.append(job)
@@ -151,7 +151,3 @@ def seconds_left(statuses: Mapping[str, TrialStatus], jobs: Sequence[Job], num_j
     evaluation = fmean(result.eval_seconds for result in done) if done else 0.0
     seconds = [evaluation + float(each.get("seconds_left", fmean(totals))) for each in left]
     return sum(seconds) / min(num_jobs, len(left))
-
-
-def _process_pool(num_jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(num_jobs, multiprocessing.get_context("spawn"), initializer=start_worker)

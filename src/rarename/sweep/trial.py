@@ -14,9 +14,6 @@ import hashlib
 import itertools
 import json
 import multiprocessing
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -98,22 +95,10 @@ def read_progress(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def start_worker() -> None:
-    """Prepare a process of a pool. Ctrl-C reaches it too, but it waits for the stop file, and saves.
-
-    When the sweep is killed, a trial that runs is saved first; then the process ends.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def exit_after_parent() -> None:
-        parent.join()
-        while _running:
-            time.sleep(POLL_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=exit_after_parent, daemon=True).start()
+def wait_for_trials() -> None:
+    """Wait until no trial runs in this process: one that runs when the sweep is killed is saved first."""
+    while _running:
+        time.sleep(POLL_SECONDS)
 
 
 def run_trial(job: Job) -> TrialStatus:

@@ -223,9 +223,7 @@ class Trainer:
             lambda: evaluate(self.task, self.model, "validation", config.eval_examples).compute()
         )
         is_best = metrics[selection_metric] > state.best
-        if self.task.is_multi_bug_epoch(state.epoch):
-            is_best = True  # the latest weights are kept until there are some to compare
-        else:
+        if not self.task.is_multi_bug_epoch(state.epoch):  # until then the latest weights are kept
             state.evals_since_best = 0 if is_best else state.evals_since_best + 1
             state.best = max(state.best, metrics[selection_metric])
         record = self._log_record() | {"validation": metrics}
