@@ -444,3 +444,9 @@ def test_check_accepts_a_closed_pipe(python_run, projects):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_message_prints_no_control_characters_of_a_file_name(run, tmp_path):
+    code, _, err = run("check", tmp_path / "a\x1b[31m\n::error::\u202e.py")
+    assert code == 2
+    assert err.count("\n") == 1 and "a%1B[31m%0A::error::%E2%80%AE.py" in err

@@ -10,7 +10,7 @@ import rarename
 PACKAGE = Path(rarename.__file__).parent
 
 LAYERS = """
-    errors _version progress processes
+    errors _version progress processes printable
     io
     syntax.traversal syntax.open_brackets
     syntax.language

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from rarename.errors import UsageError
+from rarename.printable import escaped
 from rarename.syntax import LANGUAGES, Language
 
 CHECKED = tuple(language for language in LANGUAGES.values() if language.function_types)
@@ -257,22 +258,18 @@ def over_limit(num_bytes: int) -> str:
 
 
 def printable(name: str) -> str:
-    """A path that can be stored and printed: each byte of an unprintable character is escaped.
+    """A path that can be stored and printed.
 
-    >>> printable("a//./b\\udcff.py"), printable("ä\\u202e.py")
-    ('a/b%FF.py', 'ä%E2%80%AE.py')
+    >>> printable("a//./b\\udcff.py"), printable("ä\\u202e.py"), printable("::error::.py")
+    ('a/b%FF.py', 'ä%E2%80%AE.py', '%3A:error::.py')
     """
     path = "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
-    return "".join(char if char.isprintable() else _escape(char) for char in path)
+    if path.startswith(("::", "##[")):  # at the start of a line, the log of GitHub Actions takes it for a command
+        path = f"%{ord(path[0]):02X}{path[1:]}"
+    return escaped(path)
 
 
 def display_path(name: str) -> str:
     """A printable path of at most 200 characters, for reports."""
     path = printable(name) or "(no name)"
     return path if len(path) <= 200 else path[:200] + "…"
-
-
-def _escape(char: str) -> str:
-    # A byte of a file name that is not UTF-8 is one of these surrogates.
-    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
-    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", errors))

@@ -12,6 +12,7 @@ from shlex import quote
 from rarename._version import __version__
 from rarename.cli.common import discard_output
 from rarename.errors import RarenameError
+from rarename.printable import escaped
 
 COMMANDS = {
     "parse": "show the syntax tree of a file, or write it in the format of PY150 or JS150",
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except RarenameError as error:
         message = str(error)
-    print(f"{' '.join(['rarename', *words[:1]])}: {message}", file=sys.stderr)
+    print(escaped(f"{' '.join(['rarename', *words[:1]])}: {message}"), file=sys.stderr)
     return code
 
 

@@ -39,7 +39,7 @@ def resolve(
     sources = [source for name in names if isinstance(source := found[name], Source)]
     skips = [skip for name in names if isinstance(skip := found[name], Skip)]
     if not sources:
-        raise SourceError("none of the sources is available:\n" + "\n".join(skip.detail for skip in skips))
+        raise SourceError("none of the sources is available: " + "; ".join(skip.detail for skip in skips))
     return _with_record_paths(_with_unique_prefixes(sources), options), skips
 
 
