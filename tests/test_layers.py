@@ -33,6 +33,7 @@ LAYERS = """
     inference.session
     assist
 
+    cluster
     corpus
     tasks.rank_mapping
     tasks.misuse.dataset tasks.completion.dataset

@@ -54,5 +54,9 @@ class RunError(RarenameError):
     """A run folder is missing, unfinished, damaged or of another version."""
 
 
+class ClusterError(RarenameError):
+    """A cluster cannot be reached, or its workers cannot do the work."""
+
+
 class UsageError(RarenameError):
     """Arguments or options that are wrong or exclude each other."""

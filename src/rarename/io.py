@@ -1,6 +1,7 @@
 """Files that are complete or absent, and locks between processes."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from rarename.errors import UsageError
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path in the same folder, which is renamed to `path` when the block ends without an error."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")  # two processes may write the same file
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")  # two machines may write the same file
     try:
         yield temporary
         with temporary.open("rb") as file:

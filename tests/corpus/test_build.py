@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rarename
 from rarename.corpus import value_ranks
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
@@ -190,38 +191,36 @@ def test_a_finished_corpus_is_not_made_again(projects, corpus_folder):
 
 
 SCRIPT = """
-import os, sys, time
+import os, time
 from dataclasses import replace
 from pathlib import Path
 from rarename import syntax
-from rarename.cli.main import main
 
 def parse(text, tolerant):
     if "CRASH_HERE" in text:
         os._exit(11)
     if "SLEEP_HERE" in text:
-        Path(sys.argv[0] + ".pid").write_text(str(os.getpid()))
+        Path(__file__ + ".pid").write_text(str(os.getpid()))
         time.sleep(float(text.split()[-1]))
     return syntax.PYTHON.parse(text, tolerant)
 
 syntax.LANGUAGES["python"] = replace(syntax.PYTHON, parse=parse)
-
-if __name__ == "__main__":
-    sys.exit(main(["prepare", *sys.argv[1:], "--language", "python", "--jobs", "2"]))
 """
-"""`rarename prepare` with a parser that crashes or sleeps; the spawned workers import it too."""
+"""A parser that crashes or sleeps. Every process imports it at its start."""
 
 
 @pytest.fixture
 def script(tmp_path):
-    """Starts the script on twelve small files and those given."""
-    (tmp_path / "script.py").write_text(SCRIPT)
+    """Starts `rarename prepare` on twelve small files and those given."""
+    (tmp_path / "sitecustomize.py").write_text(SCRIPT)
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(rarename.__file__).parents[1]}"}
     small = {f"p{n}/m{n}.py": f"def f{n}(a, b):\n    return a + b * {n}\n" for n in range(12)}
 
     def start(files):
         write_projects(tmp_path / "src", small | files)
-        command = [sys.executable, tmp_path / "script.py", tmp_path / "corpus", tmp_path / "src"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+        command = [sys.executable, "-m", "rarename", "prepare", tmp_path / "corpus", tmp_path / "src"]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "process_group": 0}
+        return subprocess.Popen([*command, "--language", "python", "--jobs", "2"], env=environment, **options)
 
     return start
 
@@ -253,8 +252,8 @@ def test_a_file_that_kills_its_process_is_skipped_by_name(script, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_worker_outlives_a_killed_prepare(script, tmp_path):
     process = script({"p3/slow.py": "SLEEP_HERE = 600"})
-    wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("script.py.pid")))
-    worker = int((tmp_path / "script.py.pid").read_text())
+    wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob("sitecustomize.py.pid")))
+    worker = int((tmp_path / "sitecustomize.py.pid").read_text())
     assert worker != process.pid and is_alive(worker)
     with pytest.raises(UsageError, match="another process is preparing"):
         prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS)
@@ -266,7 +265,7 @@ def test_no_worker_outlives_a_killed_prepare(script, tmp_path):
 
 def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_path):
     process = script({"p3/slow.py": "SLEEP_HERE = 1"})
-    wait_until((tmp_path / "script.py.pid").exists)
+    wait_until((tmp_path / "sitecustomize.py.pid").exists)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (130, "")

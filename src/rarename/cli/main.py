@@ -29,7 +29,13 @@ COMMANDS = {
 """Each command is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
 Only the module of the chosen command is imported, so that `--help` is fast."""
 
-EXTRAS = {"matplotlib": "report", "scipy": "report", "sklearn": "report", "tensorboard": "tensorboard"}
+EXTRAS = {
+    "distributed": "cluster",
+    "matplotlib": "report",
+    "scipy": "report",
+    "sklearn": "report",
+    "tensorboard": "tensorboard",
+}
 """Modules that an extra of this package installs. Any other module is missing only if the installation is broken."""
 
 

@@ -14,23 +14,22 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rarename.corpus.document import SHARD_BYTES, SHARD_FILES, Chunk, PrepareConfig, Skip, Source, sha256
 from rarename.corpus.selection import Selection, select_files
-from rarename.corpus.shards import Shard, count_shard, encode_shard, parse_shard
+from rarename.corpus.shards import Shard, count_shard, encode_shard, parse_shard, read_lines
 from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import read_splits
 from rarename.corpus.store import FORMAT, MANIFEST, VERSION, content_digest, read_manifest
 from rarename.corpus.value_ranks import rank_types, rank_values, write_values
-from rarename.corpus.workers import Task, WorkerDied, Workers
-from rarename.errors import CorpusError, RarenameError, UsageError
+from rarename.corpus.workers import Task, Workers
+from rarename.errors import CorpusError, UsageError
 from rarename.io import locked, write_text
-from rarename.processes import process_pool
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import language_named
 
@@ -47,7 +46,7 @@ def prepare(
 ) -> dict[str, Any]:
     """Make a corpus, or resume making it; returns its manifest.
 
-    One job runs in the calling process, several in as many new processes, or on a given executor with `jobs` workers.
+    One job runs in the calling process, several in as many new processes. A given executor takes their place.
     New processes import the main module, so call this under `if __name__ == "__main__":`.
     """
     if jobs < 1:
@@ -69,7 +68,15 @@ def prepare(
     work.mkdir(parents=True, exist_ok=True)
     message = f"another process is preparing {corpus}; wait for it or stop it"
     with locked(work / "lock", message), closing(Workers(jobs, executor, progress)) as workers:
-        return _Build(corpus, work, config, request, workers, progress).run()
+        return _Build(corpus.absolute(), work.absolute(), _absolute(config), request, workers, progress).run()
+
+
+def _absolute(config: PrepareConfig) -> PrepareConfig:
+    """Workers may have another current folder."""
+    options, clusters = config.sources, config.sources.duplicate_clusters
+    allow_lists = tuple(path.absolute() for path in options.allow_lists)
+    clusters = clusters and clusters.absolute()
+    return replace(config, sources=replace(options, allow_lists=allow_lists, duplicate_clusters=clusters))
 
 
 def _list_digests(specs: Sequence[str], config: PrepareConfig) -> dict[str, str]:
@@ -144,29 +151,10 @@ class _Build:
             Task(parse_shard, (shard, read, self.config), shard.skips, sum(chunk.count for _, chunk in read))
             for shard, read in zip(shards, reads, strict=True)
         ]
-        while not all(task.result.exists() for task in tasks):
-            try:
-                self.workers.run("parsing files", tasks)
-            except WorkerDied:
-                if not self.workers.can_restart:
-                    raise
-                self.workers.restart()
-                for shard, task in zip(shards, tasks, strict=True):
-                    if shard.current.exists() and not task.result.exists():
-                        self._parse_alone(shard, task)
-
-    def _parse_alone(self, shard: Shard, task: Task) -> None:
-        """Parse a shard in its own process. If the process dies, record which document killed it."""
-        try:
-            with process_pool(1) as pool:
-                pool.submit(task.function, *task.arguments).result()
-        except BrokenExecutor:
-            culprit = shard.current.read_text(encoding="utf-8")
-            known = shard.crashed.read_text(encoding="utf-8") if shard.crashed.exists() else ""
-            if culprit in known.split("\n"):
-                raise RarenameError(f"processes die while reading {culprit}; is there enough memory?") from None
-            self.progress.log(f"{culprit}: the parser crashed; the file is skipped")
-            write_text(shard.crashed, f"{known}{culprit}\n")
+        self.workers.run("parsing files", tasks, can_restart=True)
+        for shard in shards:
+            for path in read_lines(shard.crashed):
+                self.progress.log(f"{path}: the parser crashed; the file is skipped")
 
     def _finish(
         self, sources: Sequence[Source], skips: Sequence[Skip], selection: Selection, num_types: int, num_values: int

@@ -5,6 +5,9 @@ So many processes can work on shards in any order, and interrupted work can be r
 """
 
 import json
+import subprocess
+import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, replace
@@ -21,7 +24,7 @@ from rarename.corpus.splits import SplitName
 from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, ROLE_GROUPS, read_table, write_table
 from rarename.corpus.value_ranks import look_up
 from rarename.discovery import Reason, is_minified
-from rarename.errors import ParseError
+from rarename.errors import ParseError, RarenameError
 from rarename.io import write_text
 from rarename.syntax import Language, Traversal, language_named
 from rarename.syntax.functions import Slice, functions
@@ -29,6 +32,7 @@ from rarename.vocabulary import is_placeholder
 
 SPLITS = tuple(SplitName)
 DROPPED = -1
+MAX_DEATHS = 3  # of processes at the same document
 FileSplits = NDArray[np.int8]  # for each file the index of its split in `SPLITS`, or `DROPPED`: not part of the corpus
 
 
@@ -44,7 +48,8 @@ class Shard:
     number: int
 
     current = _file("current")  # the path of the document that is being parsed: the culprit if the process dies
-    crashed = _file("crashed")  # documents that have killed a process before, one per line
+    suspects = _file("suspects")  # the documents that were being parsed when a process died, one per line
+    crashed = _file("crashed")  # those of them that kill a process of their own, one per line
     nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
     names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id
     skips = _file("skips.json")  # what was skipped, and why. Written last: the shard is parsed
@@ -55,14 +60,17 @@ class Shard:
 def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: PrepareConfig) -> None:
     """Parse the documents of a shard."""
     language = language_named(config.language)
-    crashed = shard.crashed.read_text(encoding="utf-8").split("\n") if shard.crashed.exists() else []
+    suspects, crashed = _suspects(shard), read_lines(shard.crashed)
     builder = _ShardBuilder(language)
     skips: list[Skip] = []
-    shard.current.write_text("")
+    write_text(shard.current, "")
     for item in (item for source, chunk in reads for item in source.read(chunk)):
         if isinstance(item, Skip):
             skips.append(item)
-        elif item.path in crashed:
+        elif item.path in crashed or (item.path in suspects and _kills(item, language)):
+            if item.path not in crashed:
+                crashed.append(item.path)
+                write_text(shard.crashed, "\n".join(crashed))
             skips.append(Skip(item.path, item.project, "the parser crashed"))
         else:
             shard.current.write_text(item.path, encoding="utf-8")
@@ -73,7 +81,37 @@ def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: Pre
                 builder.add(item, tree)
     builder.write(shard)
     write_text(shard.skips, json.dumps([asdict(skip) for skip in skips]))
-    shard.current.unlink()
+    shard.current.unlink(missing_ok=True)
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a list of documents, which may not exist."""
+    return path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+
+
+def _suspects(shard: Shard) -> list[str]:
+    """The documents that were being parsed when a process died. Other processes of its pool die with it."""
+    suspects = [*read_lines(shard.suspects), *read_lines(shard.current)]
+    if suspects and suspects.count(suspects[-1]) > MAX_DEATHS:
+        shard.suspects.unlink()
+        shard.current.unlink()
+        where = suspects[-1] or f"the first file of shard {shard.number}"
+        raise RarenameError(f"processes die while reading {where}; is there enough memory? Run the command again")
+    if suspects:
+        write_text(shard.suspects, "\n".join(suspects))
+    return suspects
+
+
+def _kills(document: Document, language: Language) -> bool:
+    """Whether a file kills the process that prepares it, and nothing else."""
+    if not isinstance(document.content, bytes):
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"file{language.suffixes[0]}")
+        path.write_bytes(document.content)
+        command = [sys.executable, "-m", "rarename", "prepare", f"{folder}/corpus", str(path), "--jobs", "1"]
+        command += ["--language", language.name, "--keep-minified"]
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode not in (0, 1, 2)
 
 
 def _parse(document: Document, language: Language, config: PrepareConfig) -> Traversal | Skip:

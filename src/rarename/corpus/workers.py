@@ -1,14 +1,17 @@
-"""Tasks on any `concurrent.futures.Executor`; here a pool of new processes, elsewhere perhaps a cluster."""
+"""Tasks on any `concurrent.futures.Executor`: the calling thread, new processes, or a cluster."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from rarename.errors import RarenameError
 from rarename.processes import process_pool
 from rarename.progress import Progress
+
+MAX_PENDING = 1000  # tasks that wait in an executor: enough for many workers, and little memory
 
 
 @dataclass(frozen=True)
@@ -21,46 +24,54 @@ class Task:
     num_steps: int = 1
 
 
-class WorkerDied(RarenameError):
-    """A process ended while it worked on a task."""
-
-
 class Workers:
     """Runs tasks on a given executor, or on one of its own, which can be restarted after a worker process died."""
 
     def __init__(self, jobs: int, executor: Executor | None, progress: Progress) -> None:
-        self._jobs, self._progress, self.can_restart = jobs, progress, executor is None
+        self._jobs, self._progress, self._is_own = jobs, progress, executor is None
         self._executor = executor or self._new_executor()
 
     def _new_executor(self) -> Executor:
         return _InlineExecutor() if self._jobs == 1 else process_pool(self._jobs)
 
     def close(self) -> None:
-        if self.can_restart:
+        if self._is_own:
             self._executor.shutdown(cancel_futures=True)
 
-    def restart(self) -> None:
-        self.close()
-        self._executor = self._new_executor()
+    def run(self, title: str, tasks: Sequence[Task], can_restart: bool = False) -> None:
+        """Run the tasks that are not done yet, as a stage of the progress.
 
-    def run(self, title: str, tasks: Sequence[Task]) -> None:
-        """Run the tasks that are not done yet, as a stage of the progress."""
+        With `can_restart`, tasks are run again after a process died; they must fail by themselves if it does not help.
+        """
         todo = [task for task in tasks if not task.result.exists()]
         num_steps = sum(task.num_steps for task in tasks)
         self._progress.start(title, num_steps)
         self._progress.advance(num_steps - sum(task.num_steps for task in todo))
+        while todo:
+            try:
+                self._run(todo)
+            except BrokenExecutor:
+                if not (can_restart and self._is_own):
+                    advice = "is there enough memory? Run the same command to resume"
+                    raise RarenameError(f"a worker process died; {advice}") from None
+                self.close()
+                self._executor = self._new_executor()
+            todo = [task for task in todo if not task.result.exists()]
+
+    def _run(self, tasks: Sequence[Task]) -> None:
         pending: dict[Future[None], Task] = {}
+        done: SimpleQueue[Future[None]] = SimpleQueue()
+        waiting = iter(tasks)
         try:
-            while todo or pending:
-                # Few tasks are queued at a time, so that Ctrl-C takes effect soon.
-                while todo and len(pending) < 2 * self._jobs:
-                    task = todo.pop(0)
-                    pending[self._executor.submit(task.function, *task.arguments)] = task
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    future.result()
-                    self._progress.advance(pending.pop(future).num_steps)
-        except BrokenExecutor:
-            raise WorkerDied("a worker process died; is there enough memory? Run the same command to resume") from None
+            while True:
+                while len(pending) < MAX_PENDING and (task := next(waiting, None)):
+                    future = self._executor.submit(task.function, *task.arguments)
+                    pending[future] = task
+                    future.add_done_callback(done.put)
+                if not pending:
+                    return
+                (finished := done.get()).result()
+                self._progress.advance(pending.pop(finished).num_steps)
         finally:
             for future in pending:
                 future.cancel()
