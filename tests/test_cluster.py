@@ -82,9 +82,9 @@ def source(tmp_path):
 def test_a_worker_that_dies_changes_no_byte(cluster, source, tmp_path):
     (source / "p3" / "m3.py").write_text("def f(KILLED_ONCE):\n    return KILLED_ONCE.x + 1\n")
     assert prepare(tmp_path / "here", source, "--jobs", 1) == 0
-    assert prepare(tmp_path / "there", source, "--cluster", cluster) == 0
+    assert prepare(tmp_path / "new" / "there", source, "--cluster", cluster) == 0
     assert (cluster.parent / "flag").exists()
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert contents(tmp_path / "new" / "there") == contents(tmp_path / "here")
     assert not list(tmp_path.glob(".visible-*"))
 
 

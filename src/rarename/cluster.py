@@ -61,6 +61,7 @@ def connect(config: ClusterConfig, folder: Path) -> Iterator[Executor]:
         except TimeoutError:
             advice = f"start some with: dask worker {config.address}"
             raise ClusterError(f"the scheduler at {config.address} has no workers; {advice}") from None
+        folder.mkdir(parents=True, exist_ok=True)  # as `prepare` does
         marker.touch()
         this_module = sys.modules[__name__]
         cloudpickle.register_pickle_by_value(this_module)  # a worker may have another rarename, or none
