@@ -94,3 +94,24 @@ def test_strategy_seed_and_number_of_placeholders_are_passed_on():
     ]
     assert texts[0] == texts[1] != texts[2]
     assert anonymize_source("a; b", "python", Vocabulary([]), num_placeholders=1).text == "VAR1; UNK"
+
+
+@pytest.mark.parametrize("strategy", ["ordered", "randomized", "by_frequency", "full"])
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "\N{MICRO SIGN} = 1; \N{GREEK SMALL LETTER MU} = 2"),  # one name, because Python normalizes names
+        ("python", "import os . path"),
+        ("javascript", r"\u0061b = ab"),
+        ("javascript", r"({'\u0061b': ab})"),
+        ("javascript", "alpha = '\ud800'; beta = alpha"),
+    ],
+)
+def test_every_spelling_of_a_name_is_restored(language, text, strategy):
+    result = anonymize_source(text, language, Vocabulary([]), strategy)
+    assert result.text != text
+    assert result.restore() == result.restore(result.text) == text
+
+
+def test_a_lone_surrogate_does_not_shift_the_names_after_it():
+    assert anonymize_source("f('\ud800'); g(f)", "javascript", Vocabulary([])).text == "VAR1('\ud800'); VAR2(VAR1)"

@@ -17,10 +17,15 @@ class AnonymizedSource:
     traversal: Traversal  # the syntax tree of the original text
     values: tuple[str | None, ...]  # of its nodes, rare identifiers replaced
     language: Language
+    original: str  # the text before
 
     def restore(self, text: str | None = None) -> str:
-        """Put the original names back, into this text or into another one with its placeholders."""
-        text = self.text if text is None else text
+        """Put the original names back, into this text or into another one with its placeholders.
+
+        This text is restored exactly. Another one gets each name as the tree has it: `os.path` for `os . path`.
+        """
+        if text is None or text == self.text:
+            return self.original
         traversal = parse(text, self.language, tolerant=True)
         originals = [self.names.get(value or "") for value in traversal.values]  # None keeps the name as it is
         return rewrite(text, traversal, originals, self.language)
@@ -55,4 +60,4 @@ def anonymize_source(
         values, vocabulary, strategy, is_identifier=is_identifier, num_placeholders=num_placeholders, seed=seed
     )
     new_text = rewrite(text, traversal, result.values, language)
-    return AnonymizedSource(new_text, result.names, traversal, result.values, language)
+    return AnonymizedSource(new_text, result.names, traversal, result.values, language, text)

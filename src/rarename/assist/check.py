@@ -177,7 +177,7 @@ class _ParsedFile:
         self.traversal = language.parse(text, False)
         self.roles = language.roles(self.traversal)
         self.functions = functions(self.traversal, language)  # nested ones included, in pre-order
-        self.lines = Lines(text.encode("utf-8", "replace"), language)
+        self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""

@@ -23,17 +23,17 @@ class Lines:
 
     def text(self, span: Span) -> str:
         """The text that a span covers."""
-        return self.data[self.slice(span)].decode("utf-8")
+        return self.data[self.slice(span)].decode("utf-8", "surrogatepass")
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its end."""
         stop = self._starts[number] if number < len(self._starts) else len(self.data)
-        return self.data[self._starts[number - 1] : stop].decode("utf-8").rstrip("\r\n")
+        return self.data[self._starts[number - 1] : stop].decode("utf-8", "surrogatepass").rstrip("\r\n")
 
     def characters(self, line: int, column: int) -> int:
         """The number of characters on a line before a column that counts bytes."""
         start = self._starts[line - 1]
-        return len(self.data[start : start + column].decode("utf-8"))
+        return len(self.data[start : start + column].decode("utf-8", "surrogatepass"))
 
 
 def is_name(value: str | None) -> bool:
@@ -61,7 +61,7 @@ def rewrite(text: str, traversal: Traversal, values: Sequence[str | None], langu
 
     Only identifiers are replaced. The key of an object is one, in quotes or not.
     """
-    lines = Lines(text.encode("utf-8"), language)
+    lines = Lines(text.encode("utf-8", "surrogatepass"), language)
     changes: dict[int, tuple[int, bytes]] = {}
     for node, is_identifier in enumerate(identifiers(traversal, language)):
         new = values[node]
@@ -71,9 +71,9 @@ def rewrite(text: str, traversal: Traversal, values: Sequence[str | None], langu
         if span.line:
             old = lines.slice(span)
             # A shorthand such as `{a}` is two nodes with one span. They have one name, hence one change.
-            changes[old.start] = (old.stop, new.encode("utf-8"))
+            changes[old.start] = (old.stop, new.encode("utf-8", "surrogatepass"))
     pieces, done = [], 0
     for start, (stop, new_name) in sorted(changes.items()):
         pieces += [lines.data[done:start], new_name]
         done = stop
-    return b"".join([*pieces, lines.data[done:]]).decode("utf-8")
+    return b"".join([*pieces, lines.data[done:]]).decode("utf-8", "surrogatepass")

@@ -20,6 +20,7 @@ from rarename.syntax.traversal import Role, Traversal
 _MAX_ENDINGS = 16  # attempts to close one statement
 _MAX_TAILS = 24  # parts of a broken statement that are tried, the longest first
 _MAX_TAIL_ENDINGS = 4  # attempts to close each of these parts
+_MAX_BLOCKS = 16  # blocks around the cursor that are tried alone, the innermost ones
 _MAX_REPAIRS = 5  # passes that leave out broken statements above the cursor
 
 STATEMENT_END = re.compile(r"[^\S\n]*(?:;|\}|\Z|(?://[^\n]*)?\n\s*(?:[\w$}]|//|/\*|\Z))")
@@ -48,16 +49,16 @@ def complete_prefix(lexer: Lexer, name: str, language: Language) -> tuple[str, T
     start, tail, ending = _closed_statement(lexer, innermost, name)
     before = lexer.text[:start] + lexer.text[tail:]
     text = before + name + ending
-    endings = [""]  # what closes the brackets around the statement, up to each one
+    closers = list[str]()  # what closes the brackets around the statement, from the innermost on
     for depth in range(innermost - 1, -1, -1):
         inner = stack[depth + 1].opener + stack[depth + 1].closer
-        endings.append(endings[-1] + stack[depth + 1].closer + missing(stack, depth, inner)[0])
+        closers.append(stack[depth + 1].closer + missing(stack, depth, inner)[0])
+    blocks = [depth for depth, bracket in enumerate(stack[: innermost + 1]) if bracket.has_statements]
     parts = (
-        text[statement_start(stack, depth, start) :] + endings[innermost - depth]
-        for depth, bracket in enumerate(stack[: innermost + 1])
-        if bracket.has_statements
+        text[statement_start(stack, depth, start) :] + "".join(closers[: innermost - depth])
+        for depth in blocks[-_MAX_BLOCKS:]
     )
-    for attempt in chain(_without_broken_statements(text + endings[-1], len(before.encode())), parts):
+    for attempt in chain(_without_broken_statements(text + "".join(closers), len(before.encode())), parts):
         try:
             return attempt, language.parse(attempt, False)
         except ParseError:

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_REGEXP = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]?+|\[(?:[^\]\\\n]|\\[^\n]?+)*+(?:\]|\Z))*+(?P<end>/\w*)?")
+_REGEXP = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]?+|\[(?:[^\]\\\n]|\\[^\n]?+)*+(?:\]|\Z|(?=\n)))*+(?P<end>/\w*)?")
 _TEMPLATE_PART = re.compile(r"\\.|\$\{|`", re.DOTALL)
 _JSX_TEXT_END = re.compile(r"[{<]")
 _JSX_START = re.compile(r"<(?=[\w$>]|\Z)")
@@ -39,9 +39,10 @@ _LOOKS_BACK = frozenset({"in", "instanceof", "of", "as", "from", "else", "catch"
 """The words that may continue a statement on a new line."""
 _STATEMENT = re.compile(
     r"""
-    (?:var|let|const|return|throw|import|export) \s+ (?:[\w$'"{\[] (?!\s*(?:in|of)\b) | \Z)
-  | (?P<control>(?:if|for|while|switch) (?P<gap>\s*) \()
-  | (?P<definition>(?:async\s+)? function\b \s*\*?\s* [\w$]* \s*(?:\(|\Z) | class\s+[\w$]*\s*(?:\{|extends\b|\Z))
+    (?:var|let|const|return|throw|import|export) \s++ (?:[\w$'"{\[] (?!\s*+(?:in|of)\b) | \Z)
+  | (?P<control>(?:if|for|while|switch) (?P<gap>\s*+) \()
+  | (?P<definition>(?:async\s++)? function\b \s*+\*?+\s*+ [\w$]*+ \s*+(?:\(|\Z)
+      | class\s++(?:extends\b|[\w$]*+\s*+(?:\{|extends\b|\Z)))
     """,
     re.VERBOSE,
 )

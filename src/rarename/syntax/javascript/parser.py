@@ -1,6 +1,7 @@
 """Text to traversal."""
 
 import codecs
+import re
 
 from rarename.errors import ParseError
 from rarename.syntax.javascript.cst import ERROR, TOKEN_PREFIX, ConcreteTree, concrete_tree
@@ -8,6 +9,7 @@ from rarename.syntax.javascript.error_recovery import recovered
 from rarename.syntax.javascript.to_estree import to_estree
 from rarename.syntax.traversal import Traversal
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_QUOTED = 40
 """Characters of unexpected text that an error message quotes."""
 
@@ -21,7 +23,8 @@ def encoding(data: bytes) -> str:
 
 def parse(text: str, tolerant: bool) -> Traversal:
     """A script or module as a traversal."""
-    tree = concrete_tree(text.removeprefix("\ufeff").encode("utf-8", "replace"))
+    # The replacement has as many bytes as the surrogate, so that spans are right.
+    tree = concrete_tree(_SURROGATE.sub("\ufffd", text.removeprefix("\ufeff")).encode())
     if not tree.errors:
         return to_estree(tree)
     if not tolerant:

@@ -5,9 +5,10 @@ import re
 from rarename.syntax.cursor import ModuleName, SplitSource
 from rarename.syntax.traversal import Traversal
 
-_RELATIVE = re.compile(r"\bfrom[ \t]+(?P<dots>\.[ \t.]*)[\w.]*\Z")
+_RELATIVE = re.compile(r"\bfrom[ \t]++(?P<dots>\.[ \t.]*+)[\w.]*+\Z")
 _IMPORT_FROM = re.compile(
-    r"^[ \t]*from[ \t]+(?P<dots>\.[ \t.]*)(?P<module>[\w.]*)[ \t]*\bimport\b[ \t]*(?:\((?P<group>[^)]*)|(?P<names>.*))",
+    r"^[ \t]*+from[ \t]++(?P<dots>\.[ \t.]*+)(?P<module>(?:(?!import\b)[\w.]++)?+)[ \t]*+"
+    r"\bimport\b[ \t]*+(?:\((?P<group>[^)]*+)|(?P<names>.*))",
     re.MULTILINE,
 )
 _NAME = re.compile(r"(?:^|,)\s*(\w+)")

@@ -68,17 +68,20 @@ _PYTHON_2_MESSAGE = re.compile(
     """,
     re.VERBOSE,
 )
-_PYTHON_2_LINE = re.compile(  # NUL marks the position of the error
-    r"""
-    \0(?: <> | ` )
-  | \b[uU][rR]\0["']
-  | \braise\b.*\0,
-  | \0[0-9a-fA-F][lL]\b                              # 10L
-  | \b(?:def|lambda)\b.*[(,]\s*\0\(                  # def f(a, (b, c)=d)
-  | \0(?:async|await)\s*[=.,)] | \b(?:async|await)\s*\0[=.,)]
-    """,
-    re.VERBOSE,
-)
+_PYTHON_2_TOKEN = re.compile(r"<>|`|[0-9a-fA-F][lL]\b|(?:async|await)\s*[=.,)]")  # `10L` fails at its last digit
+
+
+def _is_python_2(before: str, after: str) -> bool:
+    """Whether a line may be Python 2, from its text before and after the position of the error."""
+    head = before.rstrip()
+    return (
+        _PYTHON_2_TOKEN.match(after) is not None
+        or (after.startswith(("'", '"')) and re.search(r"\b[uU][rR]\Z", before) is not None)
+        or (after.startswith(",") and re.search(r"\braise\b", before) is not None)
+        or (after[:1] in tuple("=.,)") and re.search(r"\b(?:async|await)\Z", head) is not None)
+        # def f(a, (b, c)=d)
+        or (after.startswith("(") and head.endswith(("(", ",")) and re.search(r"\b(?:def|lambda)\b", head) is not None)
+    )
 
 
 def _parse_error(error: SyntaxError, text: str) -> ParseError:
@@ -89,6 +92,5 @@ def _parse_error(error: SyntaxError, text: str) -> ParseError:
     lines = text.split("\n")
     rejected = lines[line - 1] if 0 < line <= len(lines) else ""
     column = max((error.offset or 0) - 1, 0)
-    marked = f"{rejected[:column]}\0{rejected[column:]}"
-    is_python_2 = _PYTHON_2_MESSAGE.match(message) or _PYTHON_2_LINE.search(marked)
+    is_python_2 = _PYTHON_2_MESSAGE.match(message) or _is_python_2(rejected[:column], rejected[column:])
     return ParseError("Python 2 only" if is_python_2 else "syntax error", message, line)

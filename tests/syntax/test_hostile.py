@@ -1,0 +1,56 @@
+"""Texts on which a pattern that backtracks would not end in hours, or a quadratic step not in minutes."""
+
+import pytest
+
+from rarename.errors import ParseError
+from rarename.syntax import LANGUAGES, parse
+from rarename.syntax.cursor import at_cursor
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("javascript", "let\n" + "/**/" * 200 + "=1;"),
+        ("javascript", "let\n" + "/**/" * 200 + "a = 1;"),
+        ("python", "lambda," * 100_000),
+        ("python", "raise " * 200_000),
+    ],
+)
+def test_a_hostile_text_is_parsed_or_refused(language, text):
+    try:
+        assert len(parse(text, language)) > 1
+    except ParseError as error:
+        assert error.reason == "syntax error"
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("javascript", "f(\nfunction" + " " * 50_000 + "!\nx."),
+        ("javascript", "f(\nclass" + " " * 200_000 + "!\nx."),
+        ("javascript", "switch(a){case b:" * 2_000 + "x."),
+        ("python", "from " + "." * 200_000 + " import a\nx."),
+    ],
+)
+def test_a_name_after_a_hostile_text_is_completed(language, text):
+    lines = text.split("\n")
+    assert at_cursor(text, LANGUAGES[language], len(lines), len(lines[-1]) + 1).word == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise E, 'x'", "Python 2 only"),
+        ("def f(a, (b, c)): pass", "Python 2 only"),
+        ("x = 10L", "Python 2 only"),
+        ("ur'x'", "Python 2 only"),
+        ("a <> b", "Python 2 only"),
+        ("f(async=1)", "Python 2 only"),
+        ("lambda,", "syntax error"),
+        ("f(a, ,)", "syntax error"),
+    ],
+)
+def test_python_2_is_recognized_at_the_error(text, reason):
+    with pytest.raises(ParseError) as caught:
+        parse(text, "python")
+    assert caught.value.reason == reason
