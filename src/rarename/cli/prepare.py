@@ -13,6 +13,7 @@ from rarename.cli.common import add_output_format, write, write_json
 from rarename.cli.display import Display, table_text
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.document import SPLIT_UNITS, SourceOptions
+from rarename.corpus.paper_split import PUBLISHED_FILES
 from rarename.syntax import LANGUAGES
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "specs", nargs="+", metavar="SOURCE",
         help="a folder, file, or archive (zip, wheel, tar); pypi:NAME[==VERSION]; npm:NAME[@VERSION]; stdlib; "
-        "@LIST, a file with one source per line; a file of published records (PY150, JS150, GREAT)",
+        "@LIST, a file with one source per line; a file of published records (PY150, JS150, GREAT); py150:DIR or "
+        "js150:DIR, the unpacked publication",
     )  # fmt: skip
     option("--language", required=True, choices=LANGUAGES)
     option("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: all cores)")
@@ -50,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument_group("published records").add_argument
     paths = "the list of paths of a file of trees; once for each, in the same order (default: the .txt next to it)"
     option("--record-paths", type=Path, action="append", default=[], metavar="FILE", help=paths)
+    lists = "the paper's split of py150:DIR or js150:DIR; LISTS is the folder `data_utils` of its authors' code"
+    option("--paper-split", type=Path, metavar="LISTS", help=lists)
     option("--split-by", choices=SPLIT_UNITS, help="the unit of the splits (default: %(default)s)")
     option("--duplicate-clusters", type=Path, metavar="FILE", help="JSON list of clusters of duplicate paths")
     lists = "a manifest of files or list of repositories that may be used; can be repeated"
@@ -90,6 +94,8 @@ def describe(manifest: dict[str, Any]) -> str:
     text = f"{manifest['language']} corpus from {num_sources} source{'s' if num_sources != 1 else ''}\n"
     columns = ("projects", "files", "functions", "nodes")
     text += table_text(["", *columns], [[split, *map(counts.get, columns)] for split, counts in splits.items()])
+    if manifest["request"]["settings"]["sources"].get("paper_split"):
+        text += _compare(manifest["language"], [counts["files"] for counts in splits.values()])
     text += f"{manifest['values']:,} distinct values, {manifest['types']:,} node types\n"
     if splits["test"]["files"] == 0 or splits["validation"]["files"] == 0:
         text += "too few projects to fill every split: add sources, or separate projects with --project-depth\n"
@@ -99,3 +105,11 @@ def describe(manifest: dict[str, Any]) -> str:
     examples = {reason: entry["examples"][0].replace("\n", " ")[:100] for reason, entry in skipped.items()}
     rows = [[entry["count"], reason, examples[reason]] for reason, entry in skipped.items()]
     return text + table_text(["", "reason", "example"], rows)
+
+
+def _compare(language: str, files: list[int]) -> str:
+    """The files of the splits beside those that the paper published."""
+    published = PUBLISHED_FILES[language]
+    verdict = "they agree" if tuple(files) == published else "they differ"
+    ours, theirs = (" / ".join(f"{count:,}" for count in counts) for counts in (files, published))
+    return f"files of the paper's split: {ours}; published: {theirs}; {verdict}\n"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.corpus.document import SHARD_BYTES, SHARD_FILES, Chunk, PrepareConfig, Skip, Source, sha256
+from rarename.corpus.paper_split import for_paper_split, read_owners
 from rarename.corpus.selection import Selection, select_files
 from rarename.corpus.shards import Shard, count_shard, encode_shard, parse_shard, read_lines
 from rarename.corpus.sources import plan, resolve
@@ -52,7 +53,10 @@ def prepare(
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; expected 1 or more")
     corpus, progress = Path(corpus), progress or NullProgress()
+    config = for_paper_split(config)
     settings = json.loads(json.dumps(asdict(config), default=str))
+    if config.sources.paper_split is None:
+        del settings["sources"]["paper_split"]  # so that corpora made before this setting are still the same request
     request = {"sources": list(specs), "settings": settings, "lists": _list_digests(specs, config)}
     if corpus.exists() and not corpus.is_dir():
         raise CorpusError(f"{corpus} is a file; choose another folder")
@@ -85,6 +89,8 @@ def _list_digests(specs: Sequence[str], config: PrepareConfig) -> dict[str, str]
     lists = [Path(spec[1:]) for spec in specs if spec.startswith("@")]
     lists += [path for path in (config.splits, options.duplicate_clusters) if path is not None]
     lists += [*options.allow_lists, *options.record_paths]
+    if options.paper_split is not None:
+        lists += sorted(path for path in options.paper_split.rglob("*") if path.suffix in (".txt", ".json"))
     return {str(path): sha256(path) for path in lists if path.is_file()}
 
 
@@ -103,8 +109,12 @@ class _Build:
         self._parse(shards, reads)
         skips += [Skip(**skip) for shard in shards for skip in json.loads(shard.skips.read_text())]
         given_splits = read_splits(self.config.splits) if self.config.splits else {}
+        lists = self.config.sources.paper_split
+        if lists is not None:
+            given_splits = read_owners(lists, self.config.language)
         self.progress.start("selecting files", 1)
-        selection = select_files(shards, given_splits, self.config.seed, self.config.keep_near_duplicates)
+        keep_near_duplicates, first_stays = self.config.keep_near_duplicates, lists is not None
+        selection = select_files(shards, given_splits, self.config.seed, keep_near_duplicates, first_stays)
         self.progress.advance()
         if not any(counts["files"] for counts in selection.counts.values()):
             reasons = Counter(skip.reason for skip in skips).most_common(5)

@@ -76,6 +76,7 @@ class SourceOptions:
     split_by: str = SPLIT_UNITS[0]  # the project is the repository, or its owner as in the paper
     duplicate_clusters: Path | None = None  # a JSON list of clusters of paths; the first path of each is kept
     allow_lists: tuple[Path, ...] = ()  # manifests of files, or lists of repositories, that may be used
+    paper_split: Path | None = None  # the folder of the lists that define the paper's split
 
     def __post_init__(self) -> None:
         limits = ("max_file_bytes", "max_record_bytes", "max_members", "max_archive_bytes", "max_ratio")

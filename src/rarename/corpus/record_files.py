@@ -14,6 +14,8 @@ from pathlib import Path
 from posixpath import commonpath
 from typing import Any
 
+import numpy as np
+
 from rarename.corpus.document import Chunk, Document, Skip, Source, make_chunks, read_list
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, Stream, is_compressed, open_stream
 from rarename.discovery import Reason, display_path, over_limit, printable
@@ -23,6 +25,7 @@ from rarename.syntax.tokens import TOKENS, sequence
 from rarename.syntax.traversal import MisuseLabel
 
 TREES, EXAMPLES = "trees", "great"
+DECISIONS = ("kept", "listed as duplicate", "identical record", "not in a manifest", "owner in no list")
 _MAX_FIRST_LINE_BYTES = 64_000_000
 
 
@@ -61,6 +64,7 @@ class RecordSource(Source):
     """A file of published trees or of GREAT examples. A record has a position, `FILE:LINE`, and perhaps a path."""
 
     record_paths: Path | None = None  # the list of the trees' paths: line n is the path of tree n
+    decisions: Path | None = None  # for each line 0 or why it is left out (`paper_split`)
 
     def chunks(self) -> tuple[list[Chunk], list[Skip]]:
         lengths: list[int] = []
@@ -82,6 +86,7 @@ class RecordSource(Source):
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         names = self._names(chunk)
+        decisions = None if self.decisions is None else np.load(self.decisions)
         max_bytes = self.options.max_record_bytes
         with open_stream(self.path) as stream:
             start = chunk.first if is_compressed(self.path) else 0
@@ -92,6 +97,8 @@ class RecordSource(Source):
                     name, position = next(names, ""), f"{self.prefix}:{number}"
                     if length > max_bytes:
                         yield self._skip(position, name, over_limit(max_bytes))
+                    elif decisions is not None:
+                        yield self._decided(number, name, line, int(decisions[number - 1]))
                     elif line.strip():
                         yield self._document(position, name, line)
             except (BudgetExceeded, *STREAM_ERRORS) as error:
@@ -111,6 +118,15 @@ class RecordSource(Source):
             return Document(name or position, self._project(position, name), read_record(record))
         except RecordError as error:
             return self._skip(position, name, "malformed record", str(error))
+
+    def _decided(self, number: int, name: str, record: bytes, decision: int) -> Document | Skip:
+        """A record of the paper's split. The authors read bytes that are not UTF-8 too, as Latin-1."""
+        if decision:
+            return self._skip(name, name, DECISIONS[decision])
+        try:
+            return Document(name, self._project(name, name), read_record(record.decode("latin-1")))
+        except RecordError as error:
+            raise SourceError(f"{self.path}:{number}: {error}; is the file complete?") from None
 
     def _example(self, position: str, example: dict[str, Any]) -> Document | Skip:
         name = published_path(_filepath(example))

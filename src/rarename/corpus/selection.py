@@ -45,7 +45,11 @@ class _Files:
 
 
 def select_files(
-    shards: Sequence[Shard], given_splits: Mapping[str, SplitName], seed: int, keep_near_duplicates: bool
+    shards: Sequence[Shard],
+    given_splits: Mapping[str, SplitName],
+    seed: int,
+    keep_near_duplicates: bool,
+    first_stays: bool = False,
 ) -> Selection:
     """Keep one file of each cluster of near-duplicates and one of identical functions; draw the splits not given."""
     files = _Files(shards)
@@ -56,7 +60,7 @@ def select_files(
         kept_file[ordinary] = ordinary[cluster(files.signatures[ordinary])]
     is_kept = kept_file == np.arange(len(kept_file))
     splits = _file_splits(files, is_kept, given_splits, seed)
-    keeps_function = _distinct_functions(files, splits)
+    keeps_function = _distinct_functions(files, splits, first_stays)
     skips = [
         Skip(files.paths[file], files.projects[file], "near-duplicate", f"of {files.paths[kept_file[file]]}")
         for file in np.nonzero(~is_kept)[0].tolist()
@@ -79,9 +83,14 @@ def _file_splits(
     return splits
 
 
-def _distinct_functions(files: _Files, splits: FileSplits) -> NDArray[np.bool_]:
-    """Keep one of identical functions: test takes precedence over validation, validation over training."""
+def _distinct_functions(files: _Files, splits: FileSplits, first_stays: bool) -> NDArray[np.bool_]:
+    """Keep one of identical functions: test takes precedence over validation, validation over training.
+
+    With `first_stays`, as in the paper, training takes precedence.
+    """
     code = splits[files.file_of_function]
+    if first_stays:
+        code = np.where(code == DROPPED, DROPPED, len(SPLITS) - code)
     order = np.lexsort((-code, files.function_hashes))  # equal functions: test first, dropped files last, then by file
     _, first = np.unique(files.function_hashes[order], return_index=True)
     keeps: NDArray[np.bool_] = files.is_example[files.file_of_function]

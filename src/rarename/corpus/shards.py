@@ -127,7 +127,7 @@ def _parse(document: Document, language: Language, config: PrepareConfig) -> Tra
             tree = language.parse(text, False)
         except ParseError as error:
             return skip(error.reason, f"line {error.line}: {error.detail}" if error.line else error.detail)
-    if len(tree) <= 1:
+    if len(tree) <= 1 and config.sources.paper_split is None:
         return skip("no code")
     if len(tree) > config.max_nodes:
         return skip(f"over {config.max_nodes:,} nodes", f"{len(tree):,} nodes")

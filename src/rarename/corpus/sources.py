@@ -12,6 +12,7 @@ from rarename.corpus.archives import TarSource, ZipSource
 from rarename.corpus.document import Chunk, Origin, Skip, Source, SourceOptions, read_list, sha256
 from rarename.corpus.folder import PROJECT_FILES, FolderSource
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
+from rarename.corpus.paper_split import FILES, mark_kept
 from rarename.corpus.record_files import TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
@@ -32,7 +33,7 @@ def resolve(
     """
     if not specs:
         raise UsageError("no sources; name a folder, an archive, a package or a record file")
-    names = dict.fromkeys(name for spec in specs for name in _expand(spec))
+    names = dict.fromkeys(name for spec in specs for name in _expand(spec, language))
     packages = {name: parse_package(name) for name in names if is_package(name)}
     local = {name: _open_local(name, language, options) for name in names if name not in packages}
     found = local | _open_packages(packages, work / "downloads", language, options, progress)
@@ -40,7 +41,10 @@ def resolve(
     skips = [skip for name in names if isinstance(skip := found[name], Skip)]
     if not sources:
         raise SourceError("none of the sources is available: " + "; ".join(skip.detail for skip in skips))
-    return _with_record_paths(_with_unique_prefixes(sources), options), skips
+    sources = _with_record_paths(_with_unique_prefixes(sources), options)
+    if options.paper_split is not None:
+        sources = mark_kept(sources, options.paper_split, language.name, work)
+    return sources, skips
 
 
 def plan(sources: Sequence[Source], progress: Progress) -> tuple[list[Chunk], list[Skip]]:
@@ -64,8 +68,14 @@ def plan(sources: Sequence[Source], progress: Progress) -> tuple[list[Chunk], li
     return chunks, skips
 
 
-def _expand(spec: str) -> list[str]:
+def _expand(spec: str, language: Language) -> list[str]:
     """The specs in `@list.txt`, with relative paths based on the folder of the list; any other spec unchanged."""
+    kind, _, folder = spec.partition(":")
+    if kind in FILES and folder:
+        expected, files = FILES[kind]
+        if expected != language.name:
+            raise SourceError(f"{spec} holds {expected}; use --language {expected}, not {language.name}")
+        return [str(Path(folder) / name) for name in files]
     if not spec.startswith("@"):
         return [spec]
     path = Path(spec[1:])

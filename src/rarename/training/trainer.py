@@ -93,7 +93,7 @@ class Trainer:
         groups = [(optimizer, group) for optimizer in self.optimizers for group in optimizer.param_groups]
         self._states = {parameter: optimizer.state for optimizer, group in groups for parameter in group["params"]}
         self.running_loss = torch.full((), math.nan, device=context.device)  # exponential moving average
-        self._use_bf16 = context.device.type == "cuda" and torch.cuda.is_bf16_supported()
+        self._use_bf16 = context.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
     @property
     def stop_reason(self) -> StopReason | None:
