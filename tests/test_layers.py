@@ -32,6 +32,7 @@ LAYERS = """
     inference.model_folder
     inference.session
     assist
+    lsp
 
     cluster
     corpus

@@ -25,12 +25,15 @@ COMMANDS = {
     "report": "summarize the results of many runs in tables and figures",
     "check": "find variables that may be misused",
     "complete": "suggest names at a cursor in incomplete code",
+    "lsp": "serve completions and findings to an editor",
 }
 """Each command is a module of this package with `add_arguments(parser)`, `run(arguments)` and `EXAMPLE`.
 Only the module of the chosen command is imported, so that `--help` is fast."""
 
 EXTRAS = {
     "distributed": "cluster",
+    "lsprotocol": "lsp",
+    "pygls": "lsp",
     "matplotlib": "report",
     "scipy": "report",
     "sklearn": "report",
