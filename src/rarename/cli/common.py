@@ -14,6 +14,8 @@ from typing import Any
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
 
+AVX512_HELP = "let MKL use AVX-512 on an AMD processor, which shortens a training step (docs/experiments.md)"
+
 
 @dataclass(frozen=True)
 class ParsedFile:

@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rarename.cli.common import add_output_format, number, write, write_json
+from rarename.cli.common import AVX512_HELP, add_output_format, number, write, write_json
 from rarename.cli.display import Display, GracefulInterrupt, describe_metrics, format_duration
 from rarename.sweep.trial import TrialStatus
 
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--results", type=Path, default=Path("results"), metavar="DIR", help="folder of the results (default: results)")
     add("--filter", action="append", default=[], metavar="PATTERN", help="trials to run, such as 'ordered-*'")
     add("--jobs", type=count, default=1, metavar="N", help="trials at a time (default: 1)")
+    add("--avx512", action="store_true", help=AVX512_HELP)
     add("--num-threads", type=count, metavar="N", help="threads of each trial (default: cores divided by jobs)")
     add("--time-limit", type=minutes, default=math.inf, metavar="MINUTES", help="save and stop after this time")
     add("--list", action="store_true", help="show the progress of each trial and exit")
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     deadline = time.monotonic() + 60 * arguments.time_limit
     num_threads = arguments.num_threads or max(1, (os.cpu_count() or 1) // arguments.jobs)
     folders = {"corpus": arguments.corpus, "runs": arguments.runs, "results": arguments.results}
-    sweep = Sweep(load_sweep(arguments.file), **folders, num_threads=num_threads)
+    sweep = Sweep(load_sweep(arguments.file), **folders, num_threads=num_threads, avx512=arguments.avx512)
     jobs = sweep.select(arguments.filter)
     statuses = sweep.statuses(jobs)
 

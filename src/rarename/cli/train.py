@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.common import add_output_format, discard_output, number, write
+from rarename.cli.common import AVX512_HELP, add_output_format, discard_output, number, write
 from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, load_settings
 from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     time_limit = "save and stop after this time; see --resume"
     option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
     option("--num-threads", type=number(int, 1), metavar="N", help="number of threads (default: torch's)")
+    option("--avx512", action="store_true", help=AVX512_HELP)
     option("--tensorboard", action="store_true", help="write curves for TensorBoard to RUN/tensorboard")
     add_output_format(parser, text="progress on stderr", json="one object per line, on stdout")
 
@@ -71,11 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.runs.run import train
     from rarename.runs.tensorboard import TensorBoardLogger
     from rarename.training.distributed import init_distributed
+    from rarename.training.mkl import allow_avx512
     from rarename.training.trainer import STATE
 
     folder: Path = arguments.output_dir
     if arguments.num_threads:
         torch.set_num_threads(arguments.num_threads)
+    if arguments.avx512:
+        allow_avx512()
     with ExitStack() as stack:
         context = stack.enter_context(init_distributed())
         config = context.on_main_process(lambda: _config(arguments))

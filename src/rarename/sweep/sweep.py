@@ -36,6 +36,7 @@ class Sweep:
         runs: Path = Path("runs"),
         results: Path = Path("results"),
         num_threads: int = 1,
+        avx512: bool = False,
     ) -> None:
         if spec.has_embeddings:
             import sklearn  # noqa: F401, a missing package is an error before anything is trained
@@ -56,7 +57,7 @@ class Sweep:
             settings = flatten(dataclasses.asdict(config)) | {"corpus": f"corpora/{name}"}  # no path of this machine
             result = Result(trial=trial.name, task=trial.task, preset=trial.preset, settings=settings, **shared)
             path, run = results / spec.name / f"{trial.name}.json", runs / trials.run_name(settings, RECIPE_VERSION)
-            self.jobs.append(Job(config, result, path, run, self.stop_file, spec.has_embeddings, num_threads))
+            self.jobs.append(Job(config, result, path, run, self.stop_file, spec.has_embeddings, num_threads, avx512))
 
     def select(self, patterns: Sequence[str]) -> list[Job]:
         """The trials whose name matches a pattern; all of them without patterns."""

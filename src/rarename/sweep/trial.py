@@ -44,6 +44,7 @@ class Job:
     stop_file: Path  # workers save and stop when this file appears
     has_embeddings: bool
     num_threads: int
+    avx512: bool = False  # see `training.mkl`
 
     @property
     def name(self) -> str:
@@ -150,8 +151,11 @@ def _train(job: Job, should_stop: Callable[[], bool]) -> tuple[list[dict[str, An
     import torch
 
     from rarename.runs.run import train
+    from rarename.training.mkl import allow_avx512
 
     torch.set_num_threads(job.num_threads)
+    if job.avx512:
+        allow_avx512()
     has_begun, last_write, note = False, 0.0, ""
 
     def is_stopping() -> bool:
