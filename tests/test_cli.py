@@ -403,7 +403,7 @@ def test_check_without_readable_files_is_exit_2(checked, tmp_path):
         (["nowhere"], "nowhere: there is no such file or folder"),
         (["box.py", "--min-confidence", "2"], "--min-confidence: '2' is not a number from 0 to 1"),
         (["box.py", "--min-confidence", "nan"], "--min-confidence: 'nan' is not a number from 0 to 1"),
-        (["-"], "standard input has no file name to detect the language; add --language"),
+        (["-"], "standard input has no file name to detect the language; add --language or --stdin-filename"),
         (["box.py", "--language", "javascript"], "the model is for python, not for javascript"),
         (["box.py", "--model", "."], ". is not a run: it has no config.toml; create one with `rarename train`"),
     ],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rarename.errors import UsageError
 from rarename.printable import escaped
@@ -31,6 +31,7 @@ class Reason(StrEnum):
 
     ARCHIVE_WITHIN = "archive inside a folder or archive"
     DUPLICATE_NAME = "name occurs twice"
+    EXCLUDED = "excluded by the settings"
     FOLDER_LEFT_OUT = "folder left out"
     LINK = "link"
     MINIFIED = "minified"
@@ -45,6 +46,18 @@ class SourceFile:
     path: str
     language: Language
     content: bytes
+    min_confidence: float | None = None  # the threshold of the settings for this file
+
+
+class PathSelection(Protocol):
+    """What the settings of a user leave out. Paths are absolute; see `assist.selection`."""
+
+    def name_folder(self, folder: Path) -> None: ...
+    def leaves_out(self, path: Path, is_folder: bool = False) -> bool: ...
+    def leaves_out_named(self, path: Path, is_folder: bool = False) -> bool: ...
+    def includes(self, path: Path) -> bool | None: ...
+    def replaces_defaults(self, folder: Path) -> bool: ...
+    def min_confidence(self, path: Path) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -74,12 +87,20 @@ class Files:
 
     A folder yields the files with an ending of one of the languages. Links are not followed. Hidden folders and
     installed packages are left out. A file that the user names may also declare its language in its first line, as
-    scripts do. With `only`, every named file is read in that language.
+    scripts do. With `only`, every named file is read in that language. `stdin_name` is the path that standard input
+    has for the settings and in the results.
     """
 
     def __init__(
-        self, paths: Iterable[str], languages: Iterable[Language] = CHECKED, only: Language | None = None
+        self,
+        paths: Iterable[str],
+        languages: Iterable[Language] = CHECKED,
+        only: Language | None = None,
+        selection: PathSelection | None = None,
+        stdin_name: str | None = None,
     ) -> None:
+        self.num_excluded = 0  # what the selection left out
+        self._selection, self._stdin_name = selection, stdin_name
         self.languages = tuple(languages) if only is None else (only,)
         self.skipped: list[Skipped] = []  # what the listing left out
         self._suffixes = tuple(suffix for language in self.languages for suffix in language.suffixes)
@@ -91,25 +112,33 @@ class Files:
     def __len__(self) -> int:
         return len(self._shown_paths)
 
+    @property
+    def real_paths(self) -> dict[str, Path]:
+        """The resolved path of each file, by the path that is shown."""
+        return {shown: Path(path) for path, shown in self._shown_paths.items() if path != STDIN}
+
     def __iter__(self) -> Iterator[SourceFile | Skipped]:
         for path, shown in self._shown_paths.items():
             content = _read_stdin() if path == STDIN else read_regular(Path(path), shown, MAX_FILE_BYTES)
             if isinstance(content, Skipped):
                 yield content
             else:
-                yield SourceFile(shown, self._language(path, content) or self.languages[0], content)
+                named = self._stdin_name or "" if path == STDIN else path
+                language = self._only or self._language(named, content) or self.languages[0]
+                threshold = self._selection.min_confidence(Path(named).absolute()) if self._selection else None
+                yield SourceFile(shown, language, content, threshold)
 
     def _list(self, path: str) -> None:
         if path == STDIN:
-            if self._only is None:
-                raise UsageError("standard input has no file name to detect the language; add --language")
-            self._shown_paths[STDIN] = STDIN_SHOWN
+            self._list_stdin()
             return
-        shown = "/".join(printable(part) or part for part in str(PurePath(path)).split("/"))
+        shown = _shown(path)
         try:
             is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 (a Path takes "" for ".")
             resolved = Path(os.path.realpath(path))
-            if is_folder:
+            if self._selection and self._selection.leaves_out_named(resolved, is_folder):
+                self.num_excluded += 1
+            elif is_folder:
                 self._list_folder(resolved, shown)
             elif problem := self._why_unfit(resolved):
                 self.skipped.append(Skipped(shown, None, *problem))
@@ -120,8 +149,24 @@ class Files:
         except OSError as error:
             self.skipped.append(_unreadable(shown, error))
 
+    def _list_stdin(self) -> None:
+        if self._stdin_name is None:
+            if self._only is None:
+                message = "standard input has no file name to detect the language; add --language or --stdin-filename"
+                raise UsageError(message)
+            self._shown_paths[STDIN] = STDIN_SHOWN
+        elif self._selection and self._selection.leaves_out_named(Path(self._stdin_name).absolute()):
+            self.num_excluded += 1
+        elif self._only is None and self._language(self._stdin_name, b"") is None:
+            raise UsageError(f"{self._stdin_name}: unknown ending; add --language")
+        else:
+            self._shown_paths[STDIN] = _shown(self._stdin_name)
+
     def _list_folder(self, folder: Path, shown: str) -> None:
-        files, skipped = list_files(folder, self._suffixes, MAX_FILE_BYTES)
+        if self._selection:
+            self._selection.name_folder(folder)
+        files, skipped = list_files(folder, self._suffixes, MAX_FILE_BYTES, selection=self._selection)
+        self.num_excluded += sum(skip.reason == Reason.EXCLUDED for skip in skipped)
         prefix = f"{shown}/".removeprefix("./")
         for file in files:
             self._shown_paths.setdefault(str(folder / file.name), prefix + printable(file.name))
@@ -142,6 +187,8 @@ class Files:
 
     def _is_reported(self, skip: Skipped) -> bool:
         """False for files and folders that a user does not expect to be checked."""
+        if skip.reason == Reason.EXCLUDED:
+            return False
         if skip.reason == Reason.FOLDER_LEFT_OUT:
             return skip.detail not in (HIDDEN, COMPILED)
         if skip.reason in (Reason.SPECIAL_FILE, Reason.DUPLICATE_NAME):
@@ -159,12 +206,19 @@ class Files:
 
 
 def list_files(
-    root: Path, suffixes: tuple[str, ...], max_bytes: int, excluded: Mapping[str, str] = EXCLUDED_FOLDERS
+    root: Path,
+    suffixes: tuple[str, ...],
+    max_bytes: int,
+    excluded: Mapping[str, str] = EXCLUDED_FOLDERS,
+    selection: PathSelection | None = None,
 ) -> tuple[list[ListedFile], list[Skipped]]:
     """The files below a folder, sorted by their printable paths, and what was left out. `root` may also be one file."""
     files: dict[str, ListedFile] = {}
     skipped: list[Skipped] = []
-    for found in _walk(root, suffixes, excluded) if root.is_dir() else [ListedFile(root.name, root.stat().st_size)]:
+    is_file = not root.is_dir()
+    for found in (
+        [ListedFile(root.name, root.stat().st_size)] if is_file else _walk(root, suffixes, excluded, selection)
+    ):
         if isinstance(found, Skipped):
             skipped.append(replace(found, path=printable(found.path)))
         elif (path := printable(found.name)) in files:
@@ -176,7 +230,9 @@ def list_files(
     return [files[path] for path in sorted(files)], sorted(skipped, key=lambda skip: skip.path)
 
 
-def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) -> Iterator[ListedFile | Skipped]:
+def _walk(
+    root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str], selection: PathSelection | None
+) -> Iterator[ListedFile | Skipped]:
     pending = [""]  # folders relative to the root; no recursion, because folders may nest very deep
     while pending:
         folder = pending.pop()
@@ -189,14 +245,19 @@ def _walk(root: Path, suffixes: tuple[str, ...], excluded: Mapping[str, str]) ->
         if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
             yield Skipped(folder, None, Reason.FOLDER_LEFT_OUT, "virtual environment")
             continue
+        defaults = {} if selection and selection.replaces_defaults(root / folder) else excluded
         for entry in entries:
             name, is_source = f"{folder}/{entry.name}".removeprefix("/"), entry.name.lower().endswith(suffixes)
-            why_excluded = HIDDEN if entry.name.startswith(".") else excluded.get(entry.name, "")
+            why_excluded = HIDDEN if entry.name.startswith(".") else defaults.get(entry.name, "")
+            is_included = selection.includes(root / name) if selection else None
+            is_source = is_source if is_included is None else is_included
             try:
                 if entry.is_symlink():
                     # Links may form cycles or lead out of the folder; their targets are listed where they are.
                     if is_source or entry.is_dir():
                         yield Skipped(name, None, Reason.LINK, "symbolic link")
+                elif selection and (entry.is_dir() or is_source) and selection.leaves_out(root / name, entry.is_dir()):
+                    yield Skipped(name, None, Reason.EXCLUDED)
                 elif entry.is_dir() and not why_excluded:
                     pending.append(name)
                 elif entry.is_dir():
@@ -227,6 +288,10 @@ def read_regular(path: Path, shown: str, max_bytes: int) -> bytes | Skipped:
         return _unreadable(shown, error)
     is_small = len(content) <= max_bytes
     return content if is_small else Skipped(shown, None, over_limit(max_bytes), f"{status.st_size} bytes")
+
+
+def _shown(path: str) -> str:
+    return "/".join(printable(part) or part for part in str(PurePath(path)).split("/"))
 
 
 def _read_stdin() -> bytes | Skipped:

@@ -10,7 +10,7 @@ import pytest
 
 from rarename.assist import Checker, CheckModel, Diagnostic
 from rarename.assist.check import MAX_FUNCTION_NODES, _ParsedFile
-from rarename.assist.diagnostics import is_suppressed
+from rarename.assist.suppressions import suppressions
 from rarename.corpus.store import Corpus
 from rarename.discovery import Files, Skipped
 from rarename.errors import ParseError, RunError, UsageError
@@ -45,6 +45,10 @@ def checker(model):
 @pytest.fixture(scope="module")
 def both(model, javascript_run):
     return Checker([model, CheckModel.load(javascript_run)], threshold=0)
+
+
+def is_suppressed(line, language):
+    return any(each.covers(1, "RN001") for each in suppressions(line, language))
 
 
 def check_files(checker, *paths, only=None):

@@ -53,18 +53,18 @@ def test_text():
 @pytest.mark.parametrize(
     ("source", "column", "num_blanks"),
     [
-        (SOURCE, 26, 29),
-        ("\tx = sample", 6, 9),
-        ("'中文', sample", 7, 12),  # wide characters take two columns
-        ("'e\u0301', sample", 7, 9),  # combining ones take none
-        ("x" * 400 + " sample", 402, 84),  # long lines are cut
+        (SOURCE, 26, 31),
+        ("\tx = sample", 6, 11),
+        ("'中文', sample", 7, 14),  # wide characters take two columns
+        ("'e\u0301', sample", 7, 11),  # combining ones take none
+        ("x" * 400 + " sample", 402, 86),  # long lines are cut
     ],
 )
 def test_carets_are_under_the_name(source, column, num_blanks):
     diagnostic = replace(DIAGNOSTIC, source=source, column=column, end_column=column + len("sample"))
     line, carets = as_text(result_of(diagnostic), with_source=True).splitlines()[1:3]
     assert carets == " " * num_blanks + "^^^^^^"
-    assert line.startswith("    ") and "sample" in line and len(line) <= 170
+    assert line.startswith("127 | ") and "sample" in line and len(line) <= 170
 
 
 def test_the_summary_counts_what_was_skipped_by_reason():
@@ -83,6 +83,7 @@ def test_skipped_entries_are_listed_up_to_a_limit():
 def test_json():
     assert json.loads(as_json(result_of(DIAGNOSTIC, skipped=SKIPPED))) == {
         "findings": [{
+            "code": "RN001", "model": "",
             "path": "src/loader.py", "line": 127, "column": 26, "end_line": 127, "end_column": 32,
             "function": "Loader.read", "name": "sample", "suggestion": "line", "confidence": 0.9432,
         }],
@@ -102,7 +103,7 @@ def test_github_commands_are_escaped():
     expected = f"::warning file=src/loader.py,{region}::{MESSAGE} [Loader.read]\n"
     assert as_github(result_of(DIAGNOSTIC)) == expected
     odd = replace(DIAGNOSTIC, path="a,b:c%d\n.py", function="f%\r\n::error::g")
-    expected = f"::warning file=a%2Cb%3Ac%25d%0A.py,{region}::{MESSAGE} [f%25%0D%0A::error::g]\n"
+    expected = f"::warning file=a%2Cb%3Ac%25d%250A.py,{region}::{MESSAGE} [f%25%250D%250A::error::g]\n"
     assert as_github(result_of(odd)) == expected
     assert as_github(result_of()) == ""
 
@@ -114,7 +115,8 @@ def test_sarif():
     assert run["columnKind"] == "unicodeCodePoints"
     driver = run["tool"]["driver"]
     assert (driver["name"], driver["version"]) == ("rarename", __version__)
-    [rule] = driver["rules"]
+    rule, unused = driver["rules"]
+    assert unused["id"] == "RN100"
     texts = [rule.pop(key)["text"] for key in ("shortDescription", "fullDescription", "help")]
     assert all(texts) and texts[1].startswith(texts[0])
     assert rule == {"id": "RN001", "name": "VariableMisuse", "defaultConfiguration": {"level": "warning"}}
@@ -128,7 +130,7 @@ def test_sarif():
     assert result == {
         "ruleId": "RN001", "ruleIndex": 0, "level": "warning", "message": {"text": MESSAGE}, "rank": 94.32,
         "locations": [{"physicalLocation": artifact | {"region": region}, "logicalLocations": [function]}],
-        "properties": {"confidence": 0.9432, "name": "sample", "suggestion": "line"},
+        "properties": {"confidence": 0.9432, "name": "sample", "suggestion": "line", "model": ""},
         "fixes": [{"description": {"text": "Replace 'sample' by 'line'"}, "artifactChanges": changes}],
     }  # fmt: skip
     old = {"artifactLocation": {"uri": "src/old.py"}, "region": {"startLine": 3}}

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rarename.assist.diagnostics import CheckResult, Diagnostic, is_suppressed
+from rarename.assist.baseline import fingerprint
+from rarename.assist.diagnostics import CODE, UNUSED, CheckResult, Diagnostic
+from rarename.assist.suppressions import Suppression, suppressions
 from rarename.config import MisuseConfig
 from rarename.discovery import CHECKED, Files, Skipped, SourceFile, is_minified
 from rarename.errors import ParseError, UsageError
@@ -103,15 +105,22 @@ class Checker:
         found = self._predict(list(self._functions(_ParsedFile(text, language, path))))
         return [diagnostic for _, diagnostic in _unsuppressed(found)]
 
-    def check_files(self, files: Files, progress: Progress | None = None) -> CheckResult:
-        """Check many files. What cannot be checked is listed in the result with its reason."""
+    def check_files(
+        self, files: Files, progress: Progress | None = None, *, report_unused: bool = False
+    ) -> CheckResult:
+        """Check many files. What cannot be checked is listed in the result with its reason.
+
+        With `report_unused`, comments that name RN001 and suppress nothing are diagnostics too.
+        """
         started = time.monotonic()
         progress = progress or NullProgress()
         progress.start("checking", len(files))
         skipped = list(files.skipped)
         found: list[_Found] = []
+        commented: list[_ParsedFile] = []
         pool: list[_PendingFunction] = []
-        thresholds: set[float] = set()
+        thresholds: dict[str, float] = {}
+        languages: dict[str, str] = {}
         num_files = num_functions = num_nodes = 0
         for index, item in enumerate(files):
             parsed = item if isinstance(item, Skipped) else _parse_file(item, index)
@@ -123,7 +132,10 @@ class Checker:
             num_files += 1
             num_functions += sum(len(each.example.nested_slices) for each in pending)
             num_nodes += sum(len(each.example.function) for each in pending)
-            thresholds.add(self.threshold(parsed.language))
+            thresholds[parsed.path] = self._threshold_of(parsed)
+            languages[parsed.path] = parsed.language.name
+            if parsed.suppressions and report_unused:
+                commented.append(parsed)
             skipped += parsed.too_long()
             pool += pending
             if num_nodes >= POOL_NODES:
@@ -131,15 +143,22 @@ class Checker:
                 pool, num_nodes = [], 0
         found += self._predict(pool)
         reported = _unsuppressed(found)
+        diagnostics = _ordered([*reported, *_unused(commented, found)])
         return CheckResult(
-            diagnostics=[diagnostic for _, diagnostic in reported],
+            diagnostics=[diagnostic for _, diagnostic in diagnostics],
             skipped=skipped,
             num_files=num_files,
             num_functions=num_functions,
             num_suppressed=len(found) - len(reported),
-            threshold=min(thresholds or map(self.threshold, self.languages)),
+            threshold=min(thresholds.values() or map(self.threshold, self.languages)),
             seconds=time.monotonic() - started,
+            num_excluded=files.num_excluded,
+            thresholds=thresholds,
+            languages=languages,
         )
+
+    def _threshold_of(self, parsed: "_ParsedFile") -> float:
+        return self.threshold(parsed.language) if parsed.min_confidence is None else parsed.min_confidence
 
     def _functions(self, parsed: "_ParsedFile") -> Iterator["_PendingFunction"]:
         slices = outermost_within(parsed.functions, MAX_FUNCTION_NODES)
@@ -158,26 +177,29 @@ class Checker:
         found: list[_Found] = []
         for name, model in self._models.items():
             pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
-            threshold = self.threshold(model.language)
             lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
                 batch = [pending[index] for index in indexes]
                 predictions = vars(model.predict([each.example for each in batch])).values()
                 for row, location, repair, confidence in zip(*map(np.ndarray.tolist, predictions), strict=True):
-                    if location >= 0 and confidence >= threshold:
-                        found.append((batch[row].parsed, batch[row].diagnostic(location, repair, confidence)))
+                    if location >= 0 and confidence >= self._threshold_of(batch[row].parsed):
+                        diagnostic = batch[row].diagnostic(location, repair, confidence, model.folder.version)
+                        found.append((batch[row].parsed, diagnostic))
         return found
 
 
 class _ParsedFile:
     """A source text with its tree; `index` is the number of the file."""
 
-    def __init__(self, text: str, language: Language, path: str, index: int = 0) -> None:
-        self.path, self.index, self.language = path, index, language
+    def __init__(
+        self, text: str, language: Language, path: str, index: int = 0, min_confidence: float | None = None
+    ) -> None:
+        self.path, self.index, self.language, self.min_confidence = path, index, language, min_confidence
         self.traversal = language.parse(text, False)
         self.roles = language.roles(self.traversal)
         self.functions = functions(self.traversal, language)  # nested ones included, in pre-order
         self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
+        self.suppressions = suppressions(text, language)
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
@@ -203,7 +225,7 @@ class _PendingFunction:
         names = self.example.function.values[self.example.function.variables]
         return bool((names != names[:1]).any())
 
-    def diagnostic(self, location: int, repair: int, confidence: float) -> Diagnostic:
+    def diagnostic(self, location: int, repair: int, confidence: float, model: str = "") -> Diagnostic:
         """Express a prediction in the names and positions of the text."""
         parsed, node = self.parsed, self.start + location
         tree, lines = parsed.traversal, parsed.lines
@@ -213,7 +235,11 @@ class _PendingFunction:
         while not tree.span(spanned).line and spanned > 0:  # a node without a position has that of its parent
             spanned = tree.parents[spanned]
         span = tree.span(spanned)
-        owner = max(start for start, length in self.example.nested_slices if start <= location < start + length)
+        owner, length = max(each for each in self.example.nested_slices if each.start <= location < sum(each))
+        # The span of a function may be that of its name.
+        spans = [tree.span(each) for each in range(self.start + owner, self.start + owner + length)]
+        first, last = min(each.line for each in spans if each.line), max(each.end_line for each in spans)
+        text = "\n".join(lines.line(number) for number in range(first, last + 1))
         return Diagnostic(
             path=parsed.path,
             line=span.line,
@@ -226,6 +252,10 @@ class _PendingFunction:
             confidence=confidence,
             source=lines.line(span.line),
             fix=self._fix(node, name, suggestion) if spanned == node else None,
+            model=model,
+            function_line=first,
+            function_end_line=last,
+            fingerprint=fingerprint(text, name, suggestion),
         )
 
     def _fix(self, node: int, name: str, suggestion: str) -> str | None:
@@ -245,12 +275,44 @@ def _parse_file(file: SourceFile, index: int) -> _ParsedFile | Skipped:
         # Long strings of data in a line do not make a file minified.
         if is_minified(_DATA.sub("", re.sub(file.language.line_break.decode(), "\n", text))):
             return Skipped(file.path, None, "minified")
-        return _ParsedFile(text, file.language, file.path, index)
+        return _ParsedFile(text, file.language, file.path, index, file.min_confidence)
     except ParseError as error:
         return Skipped(file.path, error.line or None, error.reason, error.detail)
 
 
+def _ordered(found: Sequence[_Found]) -> list[_Found]:
+    """Diagnostics in the order of files and lines."""
+    return sorted(found, key=lambda each: (each[0].index, each[1].line, each[1].column))
+
+
 def _unsuppressed(found: Sequence[_Found]) -> list[_Found]:
     """Diagnostics in the order of files and lines, without suppressed ones."""
-    ordered = sorted(found, key=lambda each: (each[0].index, each[1].line, each[1].column))
-    return [(parsed, each) for parsed, each in ordered if not is_suppressed(each.source, parsed.language)]
+    return _ordered([each for each in found if not any(_covers(comment, each) for comment in each[0].suppressions)])
+
+
+def _covers(comment: Suppression, found: _Found) -> bool:
+    return comment.covers(found[1].line, found[1].code)
+
+
+def _unused(files: Sequence[_ParsedFile], found: Sequence[_Found]) -> Iterator[_Found]:
+    """A diagnostic for each comment that names the code and suppresses nothing."""
+    for parsed in files:
+        own = [each for each in found if each[0] is parsed]
+        for comment in parsed.suppressions:
+            if comment.names(CODE) and not any(_covers(comment, each) for each in own):
+                yield (
+                    parsed,
+                    Diagnostic(
+                        path=parsed.path,
+                        line=comment.line,
+                        column=comment.column,
+                        end_line=comment.line,
+                        end_column=comment.column + len(comment.text.splitlines()[0]),
+                        function="",
+                        name=comment.text,
+                        suggestion="",
+                        confidence=1.0,
+                        source=parsed.lines.line(comment.line),
+                        code=UNUSED,
+                    ),
+                )

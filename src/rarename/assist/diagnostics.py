@@ -1,12 +1,12 @@
 """Diagnostics: what a check reports, as values."""
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rarename.discovery import Skipped
-from rarename.syntax import Language
+from rarename.printable import escaped
 
 CODE = "RN001"  # of a variable misuse; a comment can name it to suppress the diagnostic
+UNUSED = "RN100"  # of a comment that suppresses nothing
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,28 @@ class Diagnostic:
     confidence: float  # the model's probability, from 0 to 1, that the location is wrong and the suggestion correct
     source: str = field(default="", repr=False)  # the text of the line
     fix: str | None = field(default=None, repr=False)  # replaces the name; None if one edit is not enough
+    code: str = CODE
+    model: str = ""  # the name and version of the model
+    function_line: int = 0  # the first line of the function
+    function_end_line: int = 0
+    fingerprint: str = field(default="", repr=False)  # of the text of the function, see `baseline`
+
+    def printable(self) -> "Diagnostic":
+        """The diagnostic with every text escaped, for output."""
+        return replace(
+            self,
+            path=escaped(self.path),
+            function=escaped(self.function),
+            name=escaped(self.name),
+            suggestion=escaped(self.suggestion),
+            model=escaped(self.model),
+        )
 
     @property
     def message(self) -> str:
         """The diagnostic in words, without its position."""
+        if self.code == UNUSED:
+            return f"{self.name!r} suppresses nothing"
         return f"{self.name!r} may be misused here; {self.suggestion!r} fits better"
 
 
@@ -42,21 +60,13 @@ class CheckResult:
     num_suppressed: int  # number of diagnostics that a comment suppresses
     threshold: float
     seconds: float
+    num_excluded: int = 0  # number of files and folders that the settings leave out
+    num_in_baseline: int = 0  # number of diagnostics that the baseline suppresses
+    num_fixed: int = 0  # number of diagnostics that were fixed or suppressed in their files
+    thresholds: dict[str, float] = field(default_factory=dict)  # of each checked file
+    languages: dict[str, str] = field(default_factory=dict)  # of each checked file
 
     @property
     def exit_code(self) -> int:
         """0: nothing found; 1: diagnostics; 2: no file could be checked."""
-        return 1 if self.diagnostics else 0 if self.num_files else 2
-
-
-def is_suppressed(line: str, language: Language) -> bool:
-    """Whether a `noqa` comment on the line suppresses all diagnostics or this one.
-
-    >>> from rarename.syntax import PYTHON
-    >>> [is_suppressed(line, PYTHON) for line in ("x = y  # noqa", "x = y  # NOQA: E501,RN001", "x = y  # noqa: E501")]
-    [True, True, False]
-    """
-    openers = "|".join(re.escape(opener) for opener in language.comments)
-    comments = re.finditer(rf"(?<!:)(?:{openers})\s*noqa\b(?P<codes>\s*:[\s\w,]*)?", line, re.IGNORECASE)
-    code_lists = [re.findall(r"\b(?:[A-Za-z]+[0-9]+|[A-Z]{1,4})\b", each["codes"] or "") for each in comments]
-    return any(not codes or any(CODE.startswith(code.upper()) for code in codes) for codes in code_lists)
+        return 1 if self.diagnostics else 0 if self.num_files or self.num_excluded else 2

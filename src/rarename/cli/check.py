@@ -2,55 +2,225 @@
 
 import argparse
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rarename.cli.common import add_output_format, number, write
+from rarename.cli.common import number, write
 from rarename.discovery import CHECKED, Files
+from rarename.errors import ParseError, UsageError
+from rarename.io import write_text
+from rarename.printable import escaped
 from rarename.syntax import language_named
+
+if TYPE_CHECKING:
+    from rarename.assist.diagnostics import CheckResult, Diagnostic
+    from rarename.assist.settings import Configuration
 
 EXAMPLE = """  rarename check src/
   rarename check src/ --min-confidence 0.5 --output-format json
-  git show HEAD:src/loader.py | rarename check - --language python
+  rarename check --since main                                   only functions that changed
+  rarename check --baseline old.json --write-baseline           old findings stay silent from now on
+  rarename check src/ --unsafe-fixes --diff                     what the repairs would change
+  git show HEAD:src/loader.py | rarename check - --stdin-filename src/loader.py
 A comment `# noqa: RN001` (`// noqa: RN001` in JavaScript) suppresses findings on its line.
+Settings are read from rarename.toml or [tool.rarename] in pyproject.toml; options win over them.
 Exit code 0: nothing found; 1: findings; 2: no file could be checked."""
 
 MAX_SKIPS_SHOWN = 10
+FORMAT_NAMES = {
+    "text": "one line per finding",
+    "full": "with the source line",
+    "json": "one object",
+    "json-lines": "one object per finding",
+    "github": "workflow annotations",
+    "gitlab": "Code Quality",
+    "junit": "JUnit XML",
+    "sarif": "SARIF 2.1.0",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
-    option("paths", nargs="+", metavar="PATH", help="a source file, a folder, or - for standard input")
+    paths = "a source file, a folder, or - for standard input (default: the current folder)"
+    option("paths", nargs="*", metavar="PATH", help=paths)
     runs = "a folder made by `rarename train misuse`; repeat it for other languages (default: the packaged models)"
     option("--model", action="append", default=[], type=Path, metavar="RUN", help=runs)
     languages = "check only this language; named files may have any suffix (default: by suffix)"
     option("--language", choices=[language.name for language in CHECKED], help=languages)
     confidence = "confidence threshold; 0 reports a variable in every function (default: the threshold of the model)"
     option("--min-confidence", type=number(float, 0, 1), metavar="X", help=confidence)
-    formats = {"json": "one object", "sarif": "SARIF 2.1.0", "github": "workflow annotations"}
-    add_output_format(parser, text="one line per finding", **formats)
+    option("--since", metavar="REV", help="only functions that changed since a revision of git")
+    option("--stdin-filename", metavar="PATH", help="the path of standard input, for its language and its settings")
+    option("--explain", metavar="CODE", choices=["RN001", "RN100"], help="explain a code, such as RN001, and exit")
+
+    group = parser.add_argument_group("settings").add_argument
+    group("--config", type=Path, metavar="FILE", help="read the settings from this file only")
+    group("--isolated", action="store_true", help="read no file with settings")
+    group("--exclude", action="append", metavar="PATTERN", help="files and folders to leave out, as in .gitignore")
+    group("--extend-exclude", action="append", metavar="PATTERN", help="the same, besides those left out by default")
+    group("--force-exclude", action="store_true", default=None, help="leave out excluded files even if named")
+    group(
+        "--no-respect-gitignore",
+        action="store_false",
+        dest="respect_gitignore",
+        default=None,
+        help="check what git ignores",
+    )
+
+    group = parser.add_argument_group("output").add_argument
+    explained = "; ".join(f"{name}: {explanation}" for name, explanation in FORMAT_NAMES.items())
+    group("--output-format", choices=FORMAT_NAMES, help=f"{explained} (default: full on a terminal, else text)")
+    group("--output-file", type=Path, metavar="FILE", help="write the findings to a file")
+    group("--statistics", action="store_true", help="count the findings instead of listing them")
+    group("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+
+    group = parser.add_argument_group("old findings").add_argument
+    group("--baseline", type=Path, metavar="FILE", help="old findings, which are not reported; it shrinks by itself")
+    group("--write-baseline", action="store_true", help="write all findings to the baseline")
+    group("--add-noqa", action="store_true", help="add a comment that suppresses it to the line of each finding")
+    group("--report-unused-noqa", action="store_true", help="report comments that name RN001 and suppress nothing")
+
+    group = parser.add_argument_group("repairs").add_argument
+    group("--fix", action="store_true", help="apply safe repairs; those of a model never are: add --unsafe-fixes")
+    group("--unsafe-fixes", action="store_true", help="let --fix and --diff use the suggestions of the model")
+    group("--diff", action="store_true", help="print what --fix would change as a patch, and change nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rarename.assist.changed_lines import changed_lines, is_touched
     from rarename.assist.check import Checker
-    from rarename.assist.formats import FORMATS, as_text, describe_skipped, summary
+    from rarename.assist.formats import FORMATS, describe_skipped, explain, statistics, summary
+    from rarename.assist.selection import Selection
     from rarename.cli.display import Display
 
-    checker = Checker.load(*arguments.model, threshold=arguments.min_confidence)
+    if arguments.explain:
+        write(explain(arguments.explain))
+        return 0
+    configuration = _configuration(arguments)
+    settings = configuration.settings_for(Path.cwd())
+    if arguments.write_baseline and not settings.baseline:
+        raise UsageError("--write-baseline needs the name of a file: --baseline FILE")
+    if arguments.write_baseline and arguments.since:
+        raise UsageError("--write-baseline writes all findings; leave out --since")
+    changed = changed_lines(Path.cwd(), arguments.since) if arguments.since else None
+    checker = Checker.load(*arguments.model)
     only = language_named(arguments.language) if arguments.language else None
     if only:
         checker.model(only)  # raises if the models are for other languages
-    files = Files(arguments.paths, checker.languages, only)
+    paths = arguments.paths or ["-" if arguments.stdin_filename else "."]
+    selection = Selection(configuration, changed)
+    files = Files(paths, checker.languages, only, selection, arguments.stdin_filename)
     with Display() as progress:
-        result = checker.check_files(files, progress)
-    if arguments.output_format in ("text", "github"):
+        result = checker.check_files(files, progress, report_unused=arguments.report_unused_noqa)
+    real_paths = files.real_paths
+    if settings.baseline:
+        result = _apply_baseline(settings.baseline, result, real_paths, arguments.write_baseline)
+    if changed is not None:
+        touched = [
+            each
+            for each in result.diagnostics
+            if each.path not in real_paths or is_touched(each, changed.get(real_paths[each.path]))
+        ]
+        result = replace(result, diagnostics=touched)
+    if arguments.diff or arguments.fix or arguments.add_noqa:
+        result = _change_files(arguments, result, real_paths)
+    name = settings.output_format or ("full" if sys.stdout.isatty() and not arguments.output_file else "text")
+    if name in ("text", "full", "github"):
         for line in describe_skipped(result.skipped, MAX_SKIPS_SHOWN):
             print(line, file=sys.stderr)
-    if arguments.output_format == "text":
-        write(as_text(result, with_source=sys.stdout.isatty()))
-    else:
-        write(FORMATS[arguments.output_format](result))
-    if arguments.output_format == "github":
+    if not arguments.diff:
+        text = statistics(result) if arguments.statistics else FORMATS[name](result)
+        if arguments.output_file:
+            write_text(arguments.output_file, text)
+        else:
+            write(text)
+    if name == "github" or arguments.output_file or arguments.diff or arguments.statistics:
         print(summary(result), file=sys.stderr)
     if result.exit_code == 2:
         print("rarename check: no file could be checked", file=sys.stderr)
-    return result.exit_code
+    return 0 if arguments.exit_zero and result.exit_code == 1 else result.exit_code
+
+
+def _configuration(arguments: argparse.Namespace) -> "Configuration":
+    from rarename.assist.settings import Configuration, Patterns
+
+    keys = ("min_confidence", "output_format", "force_exclude", "respect_gitignore")
+    overrides: dict[str, Any] = {key: value for key in keys if (value := getattr(arguments, key)) is not None}
+    if arguments.baseline:
+        overrides["baseline"] = arguments.baseline.absolute()
+    for key in ("exclude", "extend_exclude"):
+        if patterns := getattr(arguments, key):
+            overrides[key] = Patterns.of(Path.cwd(), patterns)
+    if arguments.config and not arguments.config.is_file():
+        raise UsageError(f"{arguments.config}: there is no such file")
+    return Configuration(overrides, arguments.config, arguments.isolated)
+
+
+def _apply_baseline(path: Path, result: "CheckResult", real_paths: dict[str, Path], is_written: bool) -> "CheckResult":
+    """The result without old findings. The baseline loses what is gone; it gets new findings only on request."""
+    from rarename.assist import baseline
+
+    folder, thresholds = (
+        path.parent.resolve(),
+        {real_paths[name]: value for name, value in result.thresholds.items() if name in real_paths},
+    )
+    if is_written:
+        old = baseline.read_baseline(path) if path.exists() else []
+        misuses = [each for each in result.diagnostics if each.fingerprint]
+        entries = baseline.merged_entries(old, baseline.entries_of(misuses, real_paths, folder), folder, thresholds)
+        baseline.write_baseline(path, entries)
+        print(escaped(f"rarename check: wrote {len(entries):,} findings to {path}"), file=sys.stderr)
+        others = [each for each in result.diagnostics if not each.fingerprint]
+        return replace(result, diagnostics=others, num_in_baseline=len(misuses))
+    entries = baseline.read_baseline(path)
+    new, gone = baseline.split_by_baseline(result.diagnostics, entries)
+    remaining = baseline.remaining_entries(entries, gone, folder, thresholds)
+    if len(remaining) < len(entries):
+        try:
+            baseline.write_baseline(path, remaining)
+        except OSError as error:
+            message = f"rarename check: {path} cannot be written ({error.strerror}); old entries stay in it"
+        else:
+            message = f"rarename check: {len(entries) - len(remaining):,} findings are gone; removed from {path}"
+        print(escaped(message), file=sys.stderr)
+    return replace(result, diagnostics=new, num_in_baseline=len(result.diagnostics) - len(new))
+
+
+def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_paths: dict[str, Path]) -> "CheckResult":
+    """Write repairs or comments into the files, or print the patch."""
+    from rarename.assist import fixes
+
+    fixable = [each for each in result.diagnostics if each.fix is not None or (arguments.add_noqa and each.fingerprint)]
+    if not (arguments.unsafe_fixes or arguments.add_noqa):
+        if fixable:
+            message = f"{len(fixable):,} repairs are suggestions of a model, never safe; add --unsafe-fixes to use them"
+            print(f"rarename check: {message}", file=sys.stderr)
+        return result
+    by_path: dict[str, list[Diagnostic]] = defaultdict(list)
+    for each in fixable:
+        if each.path in real_paths:
+            by_path[each.path].append(each)
+    done: list[Diagnostic] = []
+    for shown, diagnostics in by_path.items():
+        path = real_paths[shown]
+        language = next(each for each in CHECKED if each.name == result.languages[shown])
+        try:
+            old = path.read_bytes()
+            left: list[Diagnostic] = []
+            if arguments.add_noqa:
+                new, left = fixes.with_noqa(old, diagnostics, language)
+            else:
+                new = fixes.fixed(old, diagnostics, language)
+            if arguments.diff:
+                patch = fixes.diff(old, new, shown, language)
+                write("".join(escaped(line) + "\n" for line in patch.splitlines()) if sys.stdout.isatty() else patch)
+            elif new != old:
+                fixes.replace_file(path, old, new)
+                done += [each for each in diagnostics if each not in left]
+        except (ParseError, OSError, UnicodeError) as error:
+            print(escaped(f"{shown}: not changed: {error}"), file=sys.stderr)
+    remaining: Sequence[Diagnostic] = [each for each in result.diagnostics if each not in done]
+    return replace(result, diagnostics=list(remaining), num_fixed=len(done))

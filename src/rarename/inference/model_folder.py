@@ -6,7 +6,7 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
     ├── config.toml         every setting of its training
     ├── encoding.json       vocabulary and strategy
     ├── model.safetensors   weights
-    ├── check.toml          confidence threshold of `rarename check`; optional
+    ├── check.toml          confidence threshold and version of the model for `rarename check`; optional
     └── README.md           data, split, command and metrics
 """
 
@@ -14,6 +14,7 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from rarename.config import ExperimentConfig, load_config
 from rarename.encoding import Encoding
@@ -44,21 +45,31 @@ class ModelFolder:
         encoding = Encoding.load(path / ENCODING)
         return cls(path, config, encoding, _language(encoding, path / ENCODING))
 
+    @property
+    def version(self) -> str:
+        """The name of the folder, and the version that `check.toml` gives."""
+        version = self._check_settings()["version"]
+        return f"{self.path.name} {version}" if version else self.path.name
+
     def threshold(self) -> float:
         """The confidence from which predictions are reported by default."""
+        return float(self._check_settings()["min_confidence"])
+
+    def _check_settings(self) -> dict[str, Any]:
+        defaults: dict[str, Any] = {"min_confidence": DEFAULT_THRESHOLD, "version": ""}
         path = self.path / CHECK_SETTINGS
         if not path.exists():
-            return DEFAULT_THRESHOLD
+            return defaults
         try:
             settings = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise RunError(f"{path} cannot be read: {error}") from error
-        value = settings.pop("min_confidence", DEFAULT_THRESHOLD)
-        if settings:
-            raise RunError(f"{path} has no setting {next(iter(settings))!r}; expected min_confidence")
+        if unknown := settings.keys() - defaults.keys():
+            raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence or version")
+        value = (defaults | settings)["min_confidence"]
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise RunError(f"{path}: min_confidence is {value!r}; expected a number from 0 to 1")
-        return float(value)
+        return defaults | settings
 
 
 def packaged_model(language: str, task: str = "misuse") -> Path:

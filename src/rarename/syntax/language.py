@@ -1,11 +1,11 @@
 """Language: the facts about a programming language that the rest of rarename needs."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rarename.errors import ParseError
 from rarename.syntax.traversal import Role, Traversal
@@ -20,6 +20,15 @@ class RecordStyle:
 
     has_ids: bool  # each node has its own index, and there are blanks around the punctuation (JS150)
     ends_with_zero: bool  # the array ends with the integer 0 (JS150)
+
+
+class Comment(NamedTuple):
+    """A comment of a source text; line and column count from 1, the column in characters."""
+
+    line: int
+    column: int
+    end_line: int
+    text: str  # with its marks
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,7 @@ class Language:
     line_break: bytes = rb"\r\n|\r|\n"  # what ends a line where the parser counts lines: a regular expression
     interpreters: tuple[str, ...] = ()  # of scripts, as the first line of a script names them, without a version
     comments: tuple[str, ...] = ("#",)  # the marks that begin a comment
+    find_comments: Callable[[str], Iterable[Comment]] = lambda text: ()  # the comments of a text that can be parsed
     call_types: frozenset[str] = frozenset()
     keyword_argument_type: str = ""  # holds the name of a keyword argument; empty if the language has none
     possible_wrappers: tuple[tuple[str, ...], ...] = ()

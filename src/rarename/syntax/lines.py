@@ -30,6 +30,15 @@ class Lines:
         stop = self._starts[number] if number < len(self._starts) else len(self.data)
         return self.data[self._starts[number - 1] : stop].decode("utf-8", "surrogatepass").rstrip("\r\n")
 
+    @property
+    def count(self) -> int:
+        """The number of lines."""
+        return len(self._starts)
+
+    def offset(self, line: int, characters: int) -> int:
+        """The offset of a position on a line, in bytes; `characters` come before it on that line."""
+        return self._starts[line - 1] + len(self.line(line)[:characters].encode("utf-8", "surrogatepass"))
+
     def characters(self, line: int, column: int) -> int:
         """The number of characters on a line before a column that counts bytes."""
         start = self._starts[line - 1]

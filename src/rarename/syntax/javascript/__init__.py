@@ -8,6 +8,7 @@ and jsx), error_recovery; then roles. For unfinished code: lexer, closing, incom
 """
 
 from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
+from rarename.syntax.javascript.comments import find_comments
 from rarename.syntax.javascript.incomplete import STATEMENT_END, complete_prefix, later_bindings
 from rarename.syntax.javascript.lexer import Lexer
 from rarename.syntax.javascript.parser import encoding, parse
@@ -21,6 +22,7 @@ JAVASCRIPT = Language(
     suffixes=(".js", ".mjs", ".cjs", ".jsx"),
     interpreters=("node", "nodejs", "deno", "bun"),
     encoding=encoding,
+    find_comments=find_comments,
     parse=parse,
     roles=roles,
     function_types=FUNCTION_TYPES,

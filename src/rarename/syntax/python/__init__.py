@@ -10,6 +10,7 @@ Reading order: parser, walker, rules, then what the rules use: literals, positio
 from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
 from rarename.syntax.language import Language, RecordStyle
 from rarename.syntax.python.arguments import argument_names
+from rarename.syntax.python.comments import find_comments
 from rarename.syntax.python.imports import module_at
 from rarename.syntax.python.incomplete import STATEMENT_END, complete_prefix, later_bindings
 from rarename.syntax.python.lexer import Lexer
@@ -22,6 +23,7 @@ PYTHON = Language(
     suffixes=(".py", ".pyw"),
     interpreters=("python",),
     encoding=encoding,
+    find_comments=find_comments,
     parse=parse,
     roles=roles,
     function_types=FUNCTION_TYPES,

@@ -1,0 +1,135 @@
+"""Baselines: old findings that stay silent. They are matched by the text of their function, not by line."""
+
+import hashlib
+import json
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rarename.assist.diagnostics import Diagnostic
+from rarename.errors import UsageError
+from rarename.io import write_text
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An old finding. Only the fingerprint is compared; the rest is for the reader, and to know when it is gone."""
+
+    path: str  # relative to the folder of the baseline
+    function: str
+    name: str
+    suggestion: str
+    confidence: float
+    fingerprint: str
+
+
+def fingerprint(function_text: str, name: str, suggestion: str) -> str:
+    """A hash of a function and of what was found in it; indentation and line ends do not matter.
+
+    >>> fingerprint("def f():\\n    a", "a", "b") == fingerprint("def f():\\r\\n    a  ", "a", "b")
+    True
+    """
+    text = textwrap.dedent("\n".join(line.rstrip() for line in function_text.splitlines()))
+    content = "\0".join((text, name, suggestion))
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def read_baseline(path: Path) -> list[Entry]:
+    """Read a baseline."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] != VERSION:
+            raise UsageError(f"{path} has version {content['version']!r}; this rarename reads version {VERSION}")
+        return [Entry(**{key: kind(entry[key]) for key, kind in _FIELDS.items()}) for entry in content["findings"]]
+    except FileNotFoundError:
+        raise UsageError(f"there is no baseline {path}; write one with --baseline {path} --write-baseline") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is not a baseline: {type(error).__name__}: {error}; write it again with --write-baseline"
+        ) from error
+
+
+_FIELDS: dict[str, Any] = {name: float if name == "confidence" else str for name in Entry.__annotations__}
+
+
+def write_baseline(path: Path, entries: Sequence[Entry]) -> None:
+    """Write a baseline, sorted, so that two branches merge well."""
+    ordered = sorted(entries, key=lambda each: (each.path, each.function, each.fingerprint))
+    content = {"version": VERSION, "findings": [vars(each) for each in ordered]}
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=True) + "\n")
+
+
+def entries_of(diagnostics: Sequence[Diagnostic], real_paths: Mapping[str, Path], folder: Path) -> list[Entry]:
+    """The entries of a new baseline in a folder."""
+    return [
+        Entry(
+            _relative(real_paths.get(each.path, Path(each.path)), folder),
+            each.function,
+            each.name,
+            each.suggestion,
+            round(each.confidence, 4),
+            each.fingerprint,
+        )
+        for each in diagnostics
+    ]
+
+
+def split_by_baseline(
+    diagnostics: Sequence[Diagnostic], entries: Sequence[Entry]
+) -> tuple[list[Diagnostic], list[Entry]]:
+    """The diagnostics that are new, and the entries that matched nothing. Equal entries match one diagnostic each."""
+    unmatched = Counter(entry.fingerprint for entry in entries)
+    new = []
+    for each in diagnostics:
+        if unmatched[each.fingerprint] > 0:
+            unmatched[each.fingerprint] -= 1
+        else:
+            new.append(each)
+    gone = []
+    for entry in reversed(entries):
+        if unmatched[entry.fingerprint] > 0:
+            unmatched[entry.fingerprint] -= 1
+            gone.append(entry)
+    return new, gone
+
+
+def remaining_entries(
+    entries: Sequence[Entry], gone: Sequence[Entry], folder: Path, thresholds: Mapping[Path, float]
+) -> list[Entry]:
+    """The entries without those that are gone for sure: their file was checked, or does not exist any more.
+
+    `thresholds` has the checked files. An entry below the threshold of its file was not looked for, so it stays.
+    """
+    left_out = Counter(
+        entry
+        for entry in gone
+        if (
+            (path := Path(os.path.normpath(folder / entry.path))) in thresholds and entry.confidence >= thresholds[path]
+        )
+        or not path.exists()
+    )
+    remaining = []
+    for entry in entries:
+        if left_out[entry]:
+            left_out[entry] -= 1
+        else:
+            remaining.append(entry)
+    return remaining
+
+
+def merged_entries(old: Sequence[Entry], new: Sequence[Entry], folder: Path, checked: Collection[Path]) -> list[Entry]:
+    """The entries of `--write-baseline`: new ones for the checked files, old ones for files that still exist."""
+    kept = [
+        entry for entry in old if (path := Path(os.path.normpath(folder / entry.path))) not in checked and path.exists()
+    ]
+    return [*kept, *new]
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()

@@ -1,0 +1,87 @@
+"""Which files are checked: the patterns of the settings, `.gitignore` files, and files changed since a revision."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from rarename.assist.settings import Configuration, Patterns
+from rarename.errors import UsageError
+
+
+class Selection:
+    """Decides about the files of folders, and about named files. All paths are absolute."""
+
+    def __init__(self, configuration: Configuration, changed: Collection[Path] | None = None) -> None:
+        self._configuration, self._changed = configuration, changed
+        self._gitignores: dict[Path, list[Patterns]] = {}
+        self._named_folders: set[Path] = set()  # a named folder is checked even if git ignores it
+
+    def name_folder(self, folder: Path) -> None:
+        """Check a folder that the user names, even if a `.gitignore` above it ignores it."""
+        if self._is_ignored_by_git(folder, True):
+            self._named_folders.add(folder)
+            self._gitignores.clear()
+
+    def leaves_out(self, path: Path, is_folder: bool = False) -> bool:
+        """Whether a file or folder inside a folder is left out."""
+        settings = self._configuration.settings_for(path.parent)
+        is_ignored = settings.respect_gitignore and self._is_ignored_by_git(path, is_folder)
+        return is_ignored or settings.excludes(path, is_folder) or (not is_folder and self._is_silent(path))
+
+    def leaves_out_named(self, path: Path, is_folder: bool = False) -> bool:
+        """Whether a file or folder that the user names is left out."""
+        settings = self._configuration.settings_for(path.parent)
+        if settings.force_exclude and any(
+            settings.excludes(each, each != path or is_folder) for each in (path, *path.parents)
+        ):
+            return True
+        return not is_folder and self._is_silent(path)
+
+    def includes(self, path: Path) -> bool | None:
+        """Whether `include` selects a file; None if there is no such setting."""
+        include = self._configuration.settings_for(path.parent).include
+        return None if include is None else bool(include.decide(path))
+
+    def replaces_defaults(self, folder: Path) -> bool:
+        """Whether `exclude` replaces the folders that are left out by default."""
+        return self._configuration.settings_for(folder).exclude is not None
+
+    def min_confidence(self, path: Path) -> float | None:
+        """The threshold for a file; None for that of the model."""
+        return self._configuration.settings_for(path.parent).min_confidence
+
+    def _is_silent(self, path: Path) -> bool:
+        is_unchanged = self._changed is not None and path not in self._changed
+        return is_unchanged or self._configuration.settings_for(path.parent).ignores(path)
+
+    def _is_ignored_by_git(self, path: Path, is_folder: bool) -> bool:
+        # The nearest file decides.
+        return next(
+            (verdict for each in self._ignores(path.parent) if (verdict := each.decide(path, is_folder)) is not None),
+            False,
+        )
+
+    def _ignores(self, folder: Path) -> list[Patterns]:
+        """The patterns of `.gitignore` files from a folder up to the root of its repository, nearest first."""
+        if folder not in self._gitignores:
+            is_root = (folder / ".git").exists()
+            own = [_read(folder / ".gitignore", folder)]
+            if is_root:
+                own.append(_read(folder / ".git" / "info" / "exclude", folder))
+            if not (is_root or folder in self._named_folders or folder.parent == folder):
+                above = self._ignores(folder.parent)
+                own = [*own, *above] if above or self._is_in_repository(folder) else []
+            elif not is_root and folder not in self._named_folders:
+                own = []  # outside of a repository nothing is ignored
+            self._gitignores[folder] = [each for each in own if each]
+        return self._gitignores[folder]
+
+    @staticmethod
+    def _is_in_repository(folder: Path) -> bool:
+        return any((each / ".git").exists() for each in (folder, *folder.parents))
+
+
+def _read(path: Path, folder: Path) -> Patterns | None:
+    try:
+        return Patterns.of(folder, path.read_text(encoding="utf-8", errors="surrogateescape").splitlines())
+    except (OSError, UsageError):  # git itself goes on without a file that it cannot read
+        return None

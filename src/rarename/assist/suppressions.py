@@ -1,0 +1,59 @@
+"""Comments that suppress diagnostics: on a line, on the next line, or in a whole file."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rarename.syntax import Language
+
+_CODES = r"(?P<codes>[\w,\s]*)"
+_COMMENT = re.compile(
+    r"rarename-ignore-(?P<scope>next-line|file)\b" + _CODES
+    + r"|rarename\s*:\s*(?P<file>noqa)\b(?:\s*:" + _CODES.replace("codes", "file_codes") + ")?"
+    + r"|(?<![\w-])noqa\b(?:\s*:" + _CODES.replace("codes", "line_codes") + ")?",
+    re.IGNORECASE,
+)  # fmt: skip
+_CODE = re.compile(r"\b(?:[A-Za-z]+[0-9]+|[A-Z]{1,4})\b")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """A comment that suppresses diagnostics."""
+
+    line: int
+    column: int  # of the comment; both count from 1
+    text: str  # of the comment
+    target: int | None  # the line whose diagnostics it suppresses; None for the whole file
+    codes: tuple[str, ...]  # or their beginnings; empty for all codes
+
+    def covers(self, line: int, code: str) -> bool:
+        """Whether it suppresses the diagnostics with a code on a line."""
+        return self.target in (None, line) and (not self.codes or any(code.startswith(each) for each in self.codes))
+
+    def names(self, code: str) -> bool:
+        """Whether it names the code itself, so that no other linter has use for it."""
+        return code in self.codes
+
+
+def suppressions(text: str, language: Language) -> list[Suppression]:
+    """The comments of a text that suppress diagnostics, from top to bottom.
+
+    >>> from rarename.syntax import PYTHON
+    >>> text = "a  # noqa\\nb = '# noqa'\\nc  # noqa: E501, RN001\\n"
+    >>> [(each.target, each.codes) for each in suppressions(text, PYTHON)]
+    [(1, ()), (3, ('E501', 'RN001'))]
+    """
+    return list(_suppressions(text, language)) if re.search("noqa|rarename-ignore", text, re.IGNORECASE) else []
+
+
+def _suppressions(text: str, language: Language) -> Iterator[Suppression]:
+    for comment in language.find_comments(text):
+        for found in _COMMENT.finditer(comment.text):
+            before = comment.text[: found.start()].rstrip()
+            if not before.endswith(language.comments):
+                continue  # a comment that only mentions it
+            listed = found["codes"] or found["file_codes"] or found["line_codes"] or ""
+            codes = tuple(code.upper() for code in _CODE.findall(listed))
+            is_file = (found["scope"] or "").lower() == "file" or found["file"]
+            target = None if is_file else comment.end_line + 1 if found["scope"] else comment.line
+            yield Suppression(comment.line, comment.column, comment.text, target, codes)

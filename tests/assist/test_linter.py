@@ -1,0 +1,464 @@
+"""The habits of a linter: settings, selected files, suppressions, baselines, changed lines, repairs."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from rarename.assist import baseline, fixes
+from rarename.assist.changed_lines import changed_lines, is_touched
+from rarename.assist.diagnostics import Diagnostic
+from rarename.assist.selection import Selection
+from rarename.assist.settings import Configuration, load_settings
+from rarename.assist.suppressions import suppressions
+from rarename.cli.main import main
+from rarename.discovery import Files
+from rarename.errors import UsageError
+from rarename.syntax import JAVASCRIPT, PYTHON
+
+ROOT = Path(__file__).parent.parent.parent
+AREA = "def area(width, height):\n    return width * width\n"
+START = AREA.removesuffix("width\n")
+ODD = "a\x1b[31m\n::error::\u202e.py"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def check(here, capfdbinary):
+    """Run the command; returns its exit code, stdout and stderr."""
+
+    def call(*words):
+        try:
+            code = main(["check", *map(str, words)])
+        except SystemExit as leaving:
+            code = leaving.code
+        captured = capfdbinary.readouterr()
+        return code, captured.out.decode(), captured.err.decode()
+
+    return call
+
+
+def git(folder, *words):
+    settings = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always")
+    subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True)
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def listed(*paths, changed=None, **overrides):
+    files = Files([str(path) for path in paths], selection=Selection(Configuration(overrides), changed))
+    return sorted(files.real_paths)
+
+
+# Settings
+
+
+def test_the_nearest_file_wins_and_options_win_over_files(here):
+    write(here, {
+        "pyproject.toml": "[tool.rarename]\nmin-confidence = 0.5\n",
+        "a/pyproject.toml": "[tool.other]\n",
+        "b/pyproject.toml": "[tool.rarename]\nmin-confidence = 0.6\n",
+        "b/rarename.toml": "min-confidence = 0.7\n",
+    })  # fmt: skip
+    configuration = Configuration()
+    found = [configuration.settings_for(here / name).min_confidence for name in (".", "a", "b", "b/c")]
+    assert found == [0.5, 0.5, 0.7, 0.7]
+    assert Configuration({"min_confidence": 0.9}).settings_for(here / "b").min_confidence == 0.9
+    assert Configuration(is_isolated=True).settings_for(here / "b").min_confidence is None
+    assert Configuration(file=here / "rarename.toml").settings_for(here / "b").min_confidence is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("excude = []", "unknown setting 'excude'; did you mean 'exclude'?"),
+        ("zzz = 1", "unknown setting 'zzz'; expected one of include, exclude"),
+        ("exclude = 'a'", "exclude is 'a'; expected a list of patterns"),
+        ("min-confidence = 2", "min-confidence is 2; expected a number from 0 to 1"),
+        ("min-confidence = true", "min-confidence is True"),
+        ("output-format = 'xml'", "expected one of text, full, json"),
+        ("force-exclude = 1", "expected true or false"),
+        ("per-file-ignores = {a = 'RN001'}", "expected a table such as"),
+        ("min-confidence = ", "cannot be read"),
+    ],
+)
+def test_wrong_settings_are_errors(here, text, message):
+    (here / "rarename.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_settings(here / "rarename.toml")
+    assert message in str(caught.value)
+
+
+FILES = {"a.py": AREA, "b/c.py": AREA, "b/d.py": AREA, "node_modules/e.py": AREA, "script": "#!/usr/bin/env python\n"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", ["a.py", "b/c.py", "b/d.py"]),
+        ("exclude = ['b']", ["a.py", "node_modules/e.py"]),  # the defaults are replaced
+        ("extend-exclude = ['b/c.py']", ["a.py", "b/d.py"]),
+        ("include = ['b/*.py', 'script']", ["b/c.py", "b/d.py", "script"]),
+        ("per-file-ignores = {'b/*' = ['RN001']}", ["a.py"]),
+        ("per-file-ignores = {'b/*' = ['E501']}", ["a.py", "b/c.py", "b/d.py"]),
+        ("per-file-ignores = {'b/*' = ['ALL']}", ["a.py"]),
+    ],
+)
+def test_patterns_select_files(here, settings, expected):
+    write(here, FILES | {"rarename.toml": settings})
+    assert listed(".") == expected
+
+
+def test_named_files_are_checked_unless_exclusion_is_forced(here):
+    write(here, FILES | {"rarename.toml": "extend-exclude = ['b']"})
+    assert listed("b/c.py") == ["b/c.py"]
+    assert listed("b/c.py", "b", "a.py", force_exclude=True) == ["a.py"]
+
+
+def test_gitignore_is_respected_in_a_repository(here):
+    write(here, FILES | {".gitignore": "b/*.py\n", "b/.gitignore": "!d.py\n"})
+    assert listed(".") == ["a.py", "b/c.py", "b/d.py"]  # not a repository
+    git(here, "init")
+    assert listed(".") == ["a.py", "b/d.py"]
+    assert listed("b") == ["b/d.py"]
+    assert listed("b/c.py") == ["b/c.py"]  # named
+    assert listed(".", respect_gitignore=False) == ["a.py", "b/c.py", "b/d.py"]
+    write(here, {".gitignore": "b/\n", ".git/info/exclude": "a.py\n", "b/.gitignore": ""})
+    assert listed(".") == []
+    assert listed("b") == ["b/c.py", "b/d.py"]  # a named folder is checked
+
+
+def test_settings_on_the_command_line(here, check):
+    write(here, FILES | {"rarename.toml": "min-confidence = 1\noutput-format = 'json'\n"})
+    code, out, _ = check("a.py")
+    assert code == 0 and json.loads(out)["findings"] == []
+    code, out, _ = check("a.py", "--min-confidence", "0.1", "--output-format", "json-lines")
+    assert code == 1
+    [finding] = map(json.loads, out.splitlines())
+    assert finding["model"] == "misuse-python 1" and finding["code"] == "RN001" and finding["path"] == "a.py"
+    code, out, err = check("a.py", "--exclude", "a.py", "--force-exclude")
+    assert (code, json.loads(out)["summary"]["files"]) == (0, 0)  # as pre-commit needs it
+    (here / "rarename.toml").write_text("exclud = []")
+    code, _, err = check("a.py")
+    assert code == 2 and "did you mean 'exclude'?" in err
+
+
+def test_standard_input_has_a_file_name(here, check, monkeypatch):
+    write(here, {"rarename.toml": "per-file-ignores = {'tests/*' = ['RN001']}"})
+    for name, expected in (("src/area.py", 1), ("tests/area.py", 0)):
+        with open(os.memfd_create("in"), "w+") as stream:  # noqa: PTH123
+            stream.write(AREA)
+            stream.seek(0)
+            monkeypatch.setattr("sys.stdin", stream)
+            code, out, _ = check("-", "--stdin-filename", name)
+        assert code == expected
+        assert out.startswith(f"{name}:2:20: RN001") == bool(expected)
+    code, _, err = check("-", "--stdin-filename", "a.txt")
+    assert code == 2 and "unknown ending" in err
+
+
+# Output
+
+
+@pytest.mark.parametrize("name", ["text", "full", "json", "json-lines", "github", "gitlab", "junit", "sarif"])
+def test_no_format_passes_on_control_characters(here, check, name):
+    write(here, {ODD: AREA, "::error::.py": AREA, os.fsdecode(b"\xff.py"): AREA})
+    code, out, err = check(".", "--output-format", name)
+    assert code == 1
+    assert all(char.isprintable() or char == "\n" for char in out + err)
+    assert not any(line.lstrip().startswith(("::error", "##[")) for line in (out + err).split("\n"))
+    assert "%1B" in out or "%251B" in out
+    if name == "junit":
+        root = ElementTree.fromstring(out.encode())
+        assert root.get("failures") == "3" and len(root.findall(".//failure")) == 3
+    if name == "gitlab":
+        issues = json.loads(out)
+        assert len({issue["fingerprint"] for issue in issues}) == 3
+        assert issues[0]["location"]["positions"]["begin"] == {"line": 2, "column": 20}
+
+
+def test_output_file_statistics_and_exit_zero(here, check):
+    write(here, {"a.py": AREA, "b.py": AREA})
+    code, out, err = check(".", "--output-format", "sarif", "--output-file", "out.sarif", "--exit-zero")
+    assert (code, out) == (0, "") and "2 findings" in err
+    assert len(json.loads((here / "out.sarif").read_text())["runs"][0]["results"]) == 2
+    code, out, _ = check(".", "--statistics")
+    assert (code, out) == (1, "2 RN001 'width' → 'height'\n")
+
+
+def test_explain(check):
+    code, out, _ = check("--explain", "RN001")
+    assert code == 0 and all(word in out for word in ("noqa: RN001", "false alarms", "--unsafe-fixes", "--baseline"))
+    assert check("--explain", "RN999")[0] == 2
+
+
+# Suppressions
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("x  # noqa\n'''\n# noqa\n'''\n", PYTHON, [(1, ())]),  # not in a string
+        ("# rarename-ignore-next-line RN001\nx\n", PYTHON, [(2, ("RN001",))]),
+        ("# rarename-ignore-file\nx\n", PYTHON, [(None, ())]),
+        ("# rarename: noqa: RN001\nx\n", PYTHON, [(None, ("RN001",))]),
+        ("# see the page about noqa\n", PYTHON, []),
+        ("x('// noqa'); `// noqa`; // noqa: RN001\n", JAVASCRIPT, [(1, ("RN001",))]),
+        (
+            "/* a\n rarename-ignore-next-line */\n// rarename-ignore-next-line RN001\r\nx\n",
+            JAVASCRIPT,
+            [(4, ("RN001",))],
+        ),
+        ("/* rarename-ignore-next-line\n */\nx\n", JAVASCRIPT, [(3, ())]),
+    ],
+)
+def test_comments_that_suppress(text, language, expected):
+    assert [(each.target, each.codes) for each in suppressions(text, language)] == expected
+
+
+def test_unused_comments_are_reported_on_request(here, check):
+    used = AREA.replace("* width\n", "* width  # noqa: RN001\n")
+    write(here, {"a.py": f"{used}x = 1  # noqa: RN001, E501\ny = 1  # noqa\n"})
+    assert check("a.py")[0] == 0
+    code, out, _ = check("a.py", "--report-unused-noqa")
+    assert code == 1
+    assert out.startswith("a.py:3:8: RN100 '# noqa: RN001, E501' suppresses nothing\n1 finding in")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (AREA, AREA.replace("* width\n", "* width  # noqa: RN001\n")),
+        (f"{START}width  # why\r\n", f"{START}width  # why  # noqa: RN001\r\n"),
+        (
+            f"{START}width + \\\n        0\n",
+            START.replace("    return", "    # rarename-ignore-next-line RN001\n    return")
+            + "width + \\\n        0\n",
+        ),
+    ],
+)
+def test_noqa_comments_are_added(here, check, source, expected):
+    write(here, {"a.py": source})
+    assert check("a.py", "--add-noqa")[0] == 0
+    assert (here / "a.py").read_bytes().decode() == expected
+    assert check("a.py")[0] == 0
+
+
+# Baselines
+
+
+def test_a_baseline_shrinks_by_itself_and_never_grows(here, check):
+    write(here, {"a.py": AREA, "b.py": AREA.replace("area", "other")})
+    assert check(".", "--baseline", "old.json")[0] == 2  # there is none
+    assert check("--write-baseline")[0] == 2
+    assert check(".", "--baseline", "old.json", "--write-baseline")[0] == 0
+    written = (here / "old.json").read_text()
+    assert len(json.loads(written)["findings"]) == 2
+    code, out, _ = check(".", "--baseline", "old.json")
+    assert code == 0 and "2 in the baseline" in out
+    write(here, {"a.py": f"import os\n\n\n{AREA}", "c.py": AREA.replace("area", "third")})  # moved; new
+    code, out, _ = check(".", "--baseline", "old.json")
+    assert code == 1 and out.startswith("c.py:2:20") and "1 finding " in out
+    assert (here / "old.json").read_text() == written
+    assert check("c.py", "--baseline", "old.json", "--min-confidence", "1")[0] == 0  # others were not looked for
+    assert check(".", "--baseline", "old.json", "--min-confidence", "1")[0] == 0
+    assert (here / "old.json").read_text() == written
+    write(here, {"a.py": AREA.replace("width * width", "width * height")})
+    (here / "b.py").unlink()
+    _, _, err = check("a.py", "c.py", "--baseline", "old.json")
+    assert "2 findings are gone" in err
+    assert json.loads((here / "old.json").read_text())["findings"] == []
+
+
+def test_a_changed_function_is_new(here, check):
+    write(here, {"rarename.toml": "baseline = 'old.json'", "a.py": AREA})
+    check("--write-baseline")
+    assert check()[0] == 0
+    write(here, {"a.py": AREA.replace("    return", "    # changed\n    return")})
+    assert check()[0] == 1
+
+
+def test_equal_entries_match_one_diagnostic_each():
+    one = Diagnostic("a.py", 1, 1, 1, 2, "f", "a", "b", 0.9, fingerprint="x")
+    [entry] = baseline.entries_of([one], {}, Path())
+    assert baseline.split_by_baseline([one, one], [entry]) == ([one], [])
+    assert baseline.split_by_baseline([one], [entry, entry]) == ([], [entry])
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "findings": [{}]}'])
+def test_a_damaged_baseline_is_an_error(here, text):
+    (here / "old.json").write_text(text)
+    with pytest.raises(UsageError, match=r"not a baseline|has version"):
+        baseline.read_baseline(here / "old.json")
+
+
+# Changed lines
+
+
+TWO = "def first(a, b):\n    x = a\n    y = b\n    return x, y\n\n\ndef second(a, b):\n    x = a\n    return x, b\n"
+
+
+def spans(lines):
+    functions = [Diagnostic("a.py", 1, 1, 1, 2, "f", "a", "b", 1, function_line=start, function_end_line=end)
+                 for start, end in ((1, 4), (7, 9))]  # fmt: skip
+    return [is_touched(each, lines) for each in functions]
+
+
+def test_changed_lines(here, check):
+    git(here, "init", "-b", "main")
+    write(here, {"a.py": TWO, "sub/b c\n.py": TWO, "d.py": TWO})
+    git(here, "add", ".")
+    git(here, "commit", "-m", "one")
+    write(
+        here,
+        {
+            "a.py": TWO.replace("    y = b\n", ""),
+            "new.py": TWO,
+            "sub/b c\n.py": TWO.replace("return x, b", "return b, x"),
+        },
+    )
+    found = changed_lines(here / "sub", "HEAD")
+    assert {path.name: spans(lines) for path, lines in found.items()} == {
+        "a.py": [True, False], "b c\n.py": [False, True], "new.py": [True, True],
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="no revision '--output=x'"):
+        changed_lines(here, "--output=x")
+    code, out, _ = check("--since", "HEAD", "--min-confidence", "0")
+    assert code == 1
+    assert sorted(line.split(" [")[1] for line in out.splitlines()[:-1]) == ["first]", "first]", "second]", "second]"]
+    assert "3 files" in out
+
+
+def test_lines_between_functions_touch_neither():
+    assert spans([range(5, 7)]) == spans([range(5, 5)]) == spans([range(7, 7)]) == [False, False]
+    assert spans([range(4, 5), range(9, 10)]) == spans([range(2, 2), range(9, 9)]) == [True, True]
+    assert spans(None) == [True, True] and spans([]) == [False, False]
+
+
+def test_changes_of_the_other_branch_do_not_count_and_a_shallow_clone_works(here):
+    origin = here / "origin"
+    write(origin, {"a.py": TWO, "b.py": TWO})
+    git(origin, "init", "-b", "main")
+    git(origin, "add", ".")
+    git(origin, "commit", "-m", "one")
+    git(origin, "checkout", "-b", "branch")
+    write(origin, {"a.py": TWO + "x = 1\n"})
+    git(origin, "commit", "-am", "two")
+    git(origin, "checkout", "main")
+    write(origin, {"b.py": TWO + "x = 1\n"})
+    git(origin, "commit", "-am", "three")
+    git(origin, "checkout", "branch")
+    assert [path.name for path in changed_lines(origin, "main")] == ["a.py"]
+    git(here, "clone", "--depth=1", "--branch", "branch", f"file://{origin}", "clone")
+    with pytest.raises(UsageError, match="in a shallow clone, fetch it first"):
+        changed_lines(here / "clone", "origin/main")
+    git(here / "clone", "fetch", "--depth=1", "origin", "main:main")
+    assert here / "clone" / "a.py" in changed_lines(here / "clone", "main")
+
+
+def test_since_outside_of_a_repository_is_an_error(here, check):
+    code, _, err = check("--since", "HEAD")
+    assert code == 2 and "not a git repository" in err
+
+
+# Repairs
+
+
+def test_repairs_need_unsafe_fixes(here, check):
+    write(here, {"a.py": AREA})
+    code, _, err = check("a.py", "--fix")
+    assert code == 1 and "never safe; add --unsafe-fixes" in err
+    code, out, _ = check("a.py", "--diff", "--unsafe-fixes")
+    assert code == 1
+    change = "-    return width * width\n+    return width * height\n"
+    assert out == f"--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def area(width, height):\n{change}"
+    assert (here / "a.py").read_text() == AREA
+    code, out, _ = check("a.py", "--fix", "--unsafe-fixes")
+    assert code == 0 and "1 fixed" in out
+    assert (here / "a.py").read_text() == AREA.replace("* width", "* height")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + AREA.encode(),
+        AREA.replace("\n", "\r\n").encode(),
+        f"# coding: latin-1\nx = 'ö'; y = 1\n{AREA}".encode("latin-1"),
+        AREA.rstrip("\n").encode(),
+    ],
+)
+def test_repairs_keep_encodings_line_ends_and_permissions(here, check, content):
+    write(here, {"a.py": content})
+    (here / "a.py").chmod(0o755)
+    assert check("a.py", "--fix", "--unsafe-fixes")[0] == 0
+    assert (here / "a.py").read_bytes() == content.replace(b"* width", b"* height")
+    assert (here / "a.py").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_file_that_would_not_parse_or_has_changed_stays():
+    one = Diagnostic("a.py", 2, 20, 2, 25, "area", "width", "(", 0.9, source="    return width * width", fix="(")
+    with pytest.raises(fixes.FixError, match="does not parse after the change"):
+        fixes.fixed(AREA.encode(), [one], PYTHON)
+    with pytest.raises(fixes.FixError, match="changed since"):
+        fixes.fixed(AREA.replace("return", "return 1 +").encode(), [one], PYTHON)
+    lacking = Diagnostic("a.py", 3, 20, 3, 25, "area", "width", "щ", 0.9, source=one.source, fix="щ")
+    with pytest.raises(fixes.FixError, match="lacks a character"):
+        fixes.fixed(f"# coding: latin-1\n{AREA}".encode(), [lacking], PYTHON)
+
+
+def test_a_killed_repair_leaves_the_old_file(here):
+    write(here, {"a.py": AREA})
+    code = (
+        "import os, signal, pathlib; from rarename.assist import fixes\n"
+        "fixes.shutil.copymode = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"fixes.replace_file(pathlib.Path('a.py'), {AREA.encode()!r}, b'new')"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=here).returncode == -signal.SIGKILL
+    assert (here / "a.py").read_text() == AREA
+
+
+# pre-commit
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_the_hook_runs_in_pre_commit(here):
+    pytest.importorskip("pre_commit")
+    write(here, {"hooks/.pre-commit-hooks.yaml": (ROOT / ".pre-commit-hooks.yaml").read_text()})
+    git(here / "hooks", "init")
+    git(here / "hooks", "add", ".")
+    git(here / "hooks", "commit", "-m", "hooks")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here / "hooks", capture_output=True, text=True).stdout
+    # Other than a user, the test does not install the package again.
+    entry = f"{sys.executable} -m rarename check --force-exclude"
+    hook = f"{{id: rarename, language: system, entry: '{entry}'}}"
+    config = f"repos:\n- repo: {here / 'hooks'}\n  rev: {head}  hooks: [{hook}]\n"
+    project = here / "project"
+    write(project, {".pre-commit-config.yaml": config, "a.py": AREA, "b/c.py": AREA, "t.txt": "x",
+                    "rarename.toml": "exclude = ['b']"})  # fmt: skip
+    git(project, "init")
+    git(project, "add", ".")
+    environment = os.environ | {"PRE_COMMIT_HOME": str(here / "cache")}
+    command = [sys.executable, "-m", "pre_commit", "run", "--all-files"]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "a.py:2:20: RN001" in done.stdout and "c.py" not in done.stdout, done.stdout
+    write(project, {"rarename.toml": "exclude = ['b', 'a.py']"})
+    git(project, "add", ".")
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
