@@ -151,3 +151,9 @@ def test_the_fast_numbering_equals_the_obvious_one(ranks, size):
     obvious = [rank if rank < size else size + numbers.setdefault(rank, len(numbers)) for rank in ranks]
     ids = anonymize_ranks(np.array(ranks, dtype=np.int64), size, num_placeholders=50)
     assert (ids - len(Special)).tolist() == obvious
+
+
+def test_identifiers_are_a_list_or_a_function():
+    values, expected = ["x", "1", None], ("VAR1", "1", None)
+    for is_identifier in ([True, False, False], str.isidentifier):
+        assert anonymize_values(values, [], is_identifier=is_identifier).values == expected

@@ -450,3 +450,8 @@ def test_a_message_prints_no_control_characters_of_a_file_name(run, tmp_path):
     code, _, err = run("check", tmp_path / "a\x1b[31m\n::error::\u202e.py")
     assert code == 2
     assert err.count("\n") == 1 and "a%1B[31m%0A::error::%E2%80%AE.py" in err
+
+
+def test_a_wrong_option_prints_the_usage_of_its_command(run):
+    code, _, err = run("check", ".", "--fixx")
+    assert code == 2 and err.startswith("usage: rarename check ") and err.endswith("unrecognized arguments: --fixx\n")

@@ -128,3 +128,13 @@ def test_names_of_a_file_and_ranks_of_a_corpus_give_the_same_ids(ranks, size):
     encoding = Encoding(Vocabulary(names[:size]))
     from_file = encoding.encode([names[rank] for rank in ranks]).values
     assert from_file.tolist() == encoding.encode_ranks(np.array(ranks)).tolist()
+
+
+def test_rare_values_that_are_not_identifiers_have_no_placeholder():
+    encoding = Encoding(Vocabulary(["np", "0"]), [], "ordered", num_placeholders=5)
+    values = ["x", "1", "0", "np", "y"]
+    for is_identifier in ([True, False, False, True, True], str.isidentifier):
+        encoded = encoding.encode(values, is_identifier=is_identifier)
+        assert sorted(encoded.names.values()) == ["x", "y"]
+        assert encoding.decode(encoded.values.tolist(), encoded.names) == ["x", None, "0", "np", "y"]
+        assert encoded.values[1] == Special.UNK

@@ -161,18 +161,35 @@ class Anonymized:
         return [None if value is None else self.names.get(value, value) for value in values]
 
 
+IsIdentifier = Sequence[bool] | Callable[[str], bool]
+
+
+def identifier_flags(values: Sequence[str | None], is_identifier: IsIdentifier | None) -> Sequence[bool]:
+    """For each value whether it is an identifier; without a list or a function, all are.
+
+    >>> identifier_flags(["x", "1", None], str.isidentifier)
+    [True, False, False]
+    """
+    if is_identifier is None:
+        return [True] * len(values)
+    if callable(is_identifier):
+        return [value is not None and is_identifier(value) for value in values]
+    return is_identifier
+
+
 def anonymize_values(
     values: Sequence[str | None],
     vocabulary: Vocabulary | Iterable[str],
     strategy: str = "ordered",
     *,
-    is_identifier: Sequence[bool] | None = None,
+    is_identifier: IsIdentifier | None = None,
     num_placeholders: int | None = None,
     seed: int = 0,
 ) -> Anonymized:
     """Replace the rare names of one snippet, given as a list of tokens or of node values.
 
-    None and values that are not identifiers stay as they are. There are enough placeholders by default.
+    None and values that are not identifiers stay as they are; `is_identifier` has a bool for each value, or is a
+    function of a value. There are enough placeholders by default.
 
     >>> anonymize_values(["my_y", "np", "sin", "my_x", "my_x"], ["np", "sin"]).values
     ('VAR1', 'np', 'sin', 'VAR2', 'VAR2')
@@ -181,7 +198,7 @@ def anonymize_values(
         vocabulary = Vocabulary(vocabulary)
     if num_placeholders is None:
         num_placeholders = len(values)
-    is_name = [True] * len(values) if is_identifier is None else is_identifier
+    is_name = identifier_flags(values, is_identifier)
     ranks, _ = vocabulary.ranks([value if named else None for value, named in zip(values, is_name, strict=True)])
     ids = anonymize_ranks(ranks, len(vocabulary), strategy, num_placeholders=num_placeholders, seeds=[seed])
     first_placeholder = len(Special) + len(vocabulary)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.anonymize import Ints, OnOverflow, anonymize_ranks, strategy_named
+from rarename.anonymize import Ints, IsIdentifier, OnOverflow, anonymize_ranks, identifier_flags, strategy_named
 from rarename.errors import CorpusError, UsageError
 from rarename.io import write_text
 from rarename.syntax.traversal import Role
@@ -102,9 +102,13 @@ class Encoding:
         types: Sequence[str] = (),
         roles: Iterable[Role] | None = None,
         seed: int = 0,
+        *,
+        is_identifier: IsIdentifier | None = None,
     ) -> Encoded:
-        """Map the names and types of one snippet to model ids."""
+        """Map the names and types of one snippet to model ids. A rare value that is not an identifier is `UNK`."""
         ranks, _ = self.values.ranks(values)
+        is_name = np.array(identifier_flags(values, is_identifier), dtype=bool)
+        ranks = np.where(is_name | (ranks < len(self.values)), ranks, Special.UNK.rank)
         role_ids = None if roles is None else np.fromiter(roles, dtype=np.int8)
         ids = self.encode_ranks(ranks, role_ids, [seed])
         pairs = zip(ids.tolist(), values, strict=True)

@@ -24,7 +24,7 @@ from rarename.corpus.store import Corpus
 from rarename.errors import RarenameError, RunError, UsageError
 from rarename.presets import preset_config
 from rarename.runs.embeddings import analyze_embeddings
-from rarename.runs.run import evaluate, make_encoding, train
+from rarename.runs.run import _found_corpus, evaluate, make_encoding, train
 from rarename.runs.tensorboard import TensorBoardLogger
 from rarename.training.trainer import StopReason
 
@@ -405,3 +405,14 @@ def test_curves_of_tensorboard(config, tmp_path, monkeypatch, capsys):
     message = "needs tensorboard, which is not installed; run: pip install 'rarename[tensorboard]'\n"
     assert capsys.readouterr().err.endswith(message)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_run_finds_its_corpus_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "corpora" / "a").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    run = tmp_path / "runs" / "r"
+    assert _found_corpus("corpora/a", run) == str(tmp_path / "corpora" / "a")
+    assert _found_corpus("corpora/b", run) == "corpora/b"
+    (tmp_path / "elsewhere" / "corpora" / "a").mkdir(parents=True)
+    assert _found_corpus("corpora/a", run) == "corpora/a"  # the current folder first

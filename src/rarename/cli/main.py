@@ -83,7 +83,9 @@ def _run_command(words: list[str]) -> int:
             command.epilog = f"example:\n{module.EXAMPLE}"
             module.add_arguments(command)
             command.set_defaults(run_command=module.run)
-    parsed = parser.parse_args(words)
+    parsed, unknown = parser.parse_known_args(words)
+    if unknown:
+        commands.choices[words[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
     code = int(parsed.run_command(parsed))
     sys.stdout.flush()
     return code

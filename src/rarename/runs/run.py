@@ -109,6 +109,12 @@ def _save_once(config: ExperimentConfig, encoding: Encoding, folder: Path) -> No
         encoding.save(folder / ENCODING)
 
 
+def _found_corpus(corpus: str, folder: Path) -> str:
+    """The corpus of a run; a relative path that is not here is looked for in the folders above the run."""
+    above = [parent / corpus for parent in folder.resolve().parents]
+    return next((str(path) for path in (Path(corpus), *above) if path.exists()), corpus)
+
+
 def _check_not_empty(corpus: str, split: str, count: int) -> None:
     if not count:
         raise UsageError(f"the {split} split of {corpus} has no examples for this task; prepare it from more code")
@@ -131,8 +137,8 @@ def evaluate(folder: Path, split: str = "test", corpus: str = "", progress: Prog
 def evaluate_per_example(folder: Path, split: str, corpus: str = "", progress: Progress | None = None) -> Metrics:
     """The predictions of a run's best weights on a split."""
     config, encoding = load_run_config(folder), Encoding.load(folder / ENCODING)
+    config = dataclasses.replace(config, corpus=corpus or _found_corpus(config.corpus, folder))
     if corpus:
-        config = dataclasses.replace(config, corpus=corpus)
         _check_language(Corpus(corpus), encoding)
     else:
         _check_digest(config, folder)
