@@ -1,7 +1,12 @@
-"""The language server: positions, and a session of pygls' own client with a real server process."""
+"""The language server: positions, and sessions of pygls' own client and of Neovim with a real server process."""
 
 import asyncio
+import json
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from lsprotocol import types
@@ -108,3 +113,26 @@ def test_wrong_options_are_shown_and_the_server_lives():
         await client.end()
 
     asyncio.run(asyncio.wait_for(session(), 120))
+
+
+NVIM = shutil.which("nvim")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NVIM is None, reason="needs Neovim")
+def test_a_session_in_neovim(tmp_path):
+    file, result = tmp_path / "area.py", tmp_path / "result.json"
+    file.write_text("def area(width, height):\n    return width * width\n")
+    script = Path(__file__).with_name("neovim.lua")
+    command = [NVIM, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", script, file]
+    own = {"RARENAME_PYTHON": sys.executable, "RARENAME_RESULT": str(result)}
+    own |= {f"XDG_{each}_HOME": str(tmp_path) for each in ("CONFIG", "DATA", "STATE", "CACHE")}
+    ended = subprocess.run(
+        command, env=os.environ | own, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180
+    )
+    assert result.exists(), ended.stderr
+    seen = json.loads(result.read_text())
+    (found,) = seen["diagnostics"]
+    assert (found["code"], found["lnum"], found["col"]) == ("RN001", 1, 19)
+    assert seen["lines"] == ["def area(width, height):", "    return width * height"]
+    assert seen["completed"][0] == "width"
