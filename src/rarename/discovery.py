@@ -124,7 +124,10 @@ class Files:
                 yield content
             else:
                 named = self._stdin_name or "" if path == STDIN else path
-                language = self._only or self._language(named, content) or self.languages[0]
+                language = self._only or self._language(named, content)
+                if language is None:
+                    yield Skipped(shown, None, "unknown ending", "nor does its first line name an interpreter")
+                    continue
                 threshold = self._selection.min_confidence(Path(named).absolute()) if self._selection else None
                 yield SourceFile(shown, language, content, threshold)
 

@@ -125,6 +125,24 @@ def test_patterns_select_files(here, settings, expected):
     assert listed(".") == expected
 
 
+def test_an_included_file_of_no_language_is_skipped(here, check):
+    write(here, {"rarename.toml": "include = ['*.txt', '*.py']", "a.txt": AREA, "a.py": AREA})
+    code, out, err = check(".")
+    assert code == 1 and "1 file; 1 skipped (1 unknown ending)" in out and "a.txt: skipped: unknown ending" in err
+
+
+def test_git_ignores_the_same_files(here):
+    write(here, {
+        ".gitignore": "*.py\n!keep.py\n/top\ndeep/**/x.py\n", "keep.py": "", "a.py": "", "top/keep.py": "",
+        "sub/top/keep.py": "", "sub/.gitignore": "!a.py\n/keep.py\n", "sub/a.py": "", "sub/keep.py": "",
+        "sub/b/keep.py": "", "sub/b/.gitignore": "*\n!keep.py\n",
+    })  # fmt: skip
+    git(here, "init")
+    command = ["git", "ls-files", "--others", "--exclude-standard", "*.py"]
+    expected = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True).stdout.split()
+    assert listed(".") == sorted(expected) == ["keep.py", "sub/a.py", "sub/b/keep.py", "sub/top/keep.py"]
+
+
 def test_named_files_are_checked_unless_exclusion_is_forced(here):
     write(here, FILES | {"rarename.toml": "extend-exclude = ['b']"})
     assert listed("b/c.py") == ["b/c.py"]
@@ -392,6 +410,16 @@ def test_repairs_need_unsafe_fixes(here, check):
     code, out, _ = check("a.py", "--fix", "--unsafe-fixes")
     assert code == 0 and "1 fixed" in out
     assert (here / "a.py").read_text() == AREA.replace("* width", "* height")
+
+
+def test_a_patch_applies_to_files_with_odd_line_ends(here, check):
+    text = f"x = 1\n\x0c\ny = 1\r\n{AREA}".rstrip("\n").encode()
+    write(here, {"a.py": text})
+    _, patch, _ = check("a.py", "--diff", "--unsafe-fixes")
+    git(here, "init")
+    write(here, {"p": patch})
+    git(here, "apply", "-p0", "p")
+    assert (here / "a.py").read_bytes() == text.replace(b"* width", b"* height")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Repairs written into files. A file is replaced as a whole or not at all, and keeps its encoding and line ends."""
 
+import re
 import shutil
 from collections.abc import Sequence
 from difflib import unified_diff
@@ -53,9 +54,10 @@ def with_noqa(content: bytes, diagnostics: Sequence[Diagnostic], language: Langu
 
 def diff(old: bytes, new: bytes, path: str, language: Language) -> str:
     """The change of a file as a patch."""
-    before, after = (language.decode(content).splitlines(keepends=True) for content in (old, new))
+    # A patch has lines that end with a line feed, whatever the language takes for a line.
+    before, after = (re.findall(r"[^\n]*\n|[^\n]+", language.decode(content)) for content in (old, new))
     lines = unified_diff(before, after, path, path)
-    return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:

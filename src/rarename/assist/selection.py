@@ -64,20 +64,14 @@ class Selection:
         """The patterns of `.gitignore` files from a folder up to the root of its repository, nearest first."""
         if folder not in self._gitignores:
             is_root = (folder / ".git").exists()
-            own = [_read(folder / ".gitignore", folder)]
-            if is_root:
-                own.append(_read(folder / ".git" / "info" / "exclude", folder))
-            if not (is_root or folder in self._named_folders or folder.parent == folder):
-                above = self._ignores(folder.parent)
-                own = [*own, *above] if above or self._is_in_repository(folder) else []
-            elif not is_root and folder not in self._named_folders:
-                own = []  # outside of a repository nothing is ignored
-            self._gitignores[folder] = [each for each in own if each]
+            names = [".gitignore", ".git/info/exclude"][: 1 + is_root]
+            found = [patterns for name in names if (patterns := _read(folder / name, folder))]
+            if not (is_root or folder in self._named_folders):
+                # Outside of a repository nothing is ignored.
+                is_inside = any((each / ".git").exists() for each in folder.parents)
+                found = [*found, *self._ignores(folder.parent)] if is_inside else []
+            self._gitignores[folder] = found
         return self._gitignores[folder]
-
-    @staticmethod
-    def _is_in_repository(folder: Path) -> bool:
-        return any((each / ".git").exists() for each in (folder, *folder.parents))
 
 
 def _read(path: Path, folder: Path) -> Patterns | None:
