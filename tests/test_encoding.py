@@ -98,7 +98,7 @@ def test_a_saved_encoding_is_loaded_equal(tmp_path):
         ),
         (
             '{"format": "rarename-encoding", "version": 2}',
-            r"is not an encoding written by rarename: KeyError\('values'\)",
+            r"is not an encoding written by rarename: strategy is missing",
         ),
     ],
 )

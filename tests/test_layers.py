@@ -10,7 +10,7 @@ import rarename
 PACKAGE = Path(rarename.__file__).parent
 
 LAYERS = """
-    errors _version progress processes printable
+    errors _version progress processes printable reading
     io
     syntax.traversal syntax.open_brackets
     syntax.language

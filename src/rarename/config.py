@@ -9,10 +9,10 @@ import dataclasses
 import inspect
 import operator
 import textwrap
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import tomli_w
@@ -20,11 +20,15 @@ import tomli_w
 from rarename.anonymize import STRATEGIES
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.io import write_text
+from rarename.reading import read_toml
 
 FORMAT_VERSION = 2
 """Version of the file `config.toml`."""
 RECIPE_VERSION = 1
 """Raised when the same settings train differently than before: results of two recipes are never compared."""
+
+MAX_NUMBER = 2**63
+"""From this on, numbers of a config are refused: they overflow somewhere later."""
 
 _REMEDY = "use the version that wrote it, or train again with this one"
 
@@ -60,13 +64,13 @@ class Settings:
 class EncodingConfig(Settings):
     """How names become ids."""
 
-    vocabulary_size: int = bounded(1_000, minimum=0)
+    vocabulary_size: int = bounded(1_000, minimum=0, maximum=100_000_000)
     """Number of values that keep their name."""
     strategy: str = field(default="ordered", metadata={"choices": tuple(STRATEGIES)})
     """How rare names are replaced."""
-    num_placeholders: int = bounded(250, minimum=0)
+    num_placeholders: int = bounded(250, minimum=0, maximum=1_000_000)
     """Number of placeholders; at least the length of the longest snippet."""
-    num_subtokens: int = bounded(0, minimum=0)
+    num_subtokens: int = bounded(0, minimum=0, maximum=100_000_000)
     """Number of subtokens of names (`max` and `index` of `maxIndex`) with an embedding; the paper has none."""
 
 
@@ -120,15 +124,15 @@ class CompletionConfig(Settings):
 class ModelConfig(Settings):
     """Size and initialization of the Transformer; the defaults are those of the paper for variable misuse."""
 
-    d_model: int = bounded(512, minimum=1)
+    d_model: int = bounded(512, minimum=1, maximum=65_536)
     """Size of the hidden states."""
-    num_layers: int = bounded(6, minimum=1)
+    num_layers: int = bounded(6, minimum=1, maximum=1_000)
     """Number of layers."""
-    num_heads: int = bounded(8, minimum=1)
+    num_heads: int = bounded(8, minimum=1, maximum=65_536)
     """Number of attention heads."""
-    d_ff: int = bounded(2048, minimum=1)
+    d_ff: int = bounded(2048, minimum=1, maximum=1_000_000)
     """Size of the feed-forward layer."""
-    max_relative_distance: int = bounded(8, minimum=1)
+    max_relative_distance: int = bounded(8, minimum=1, maximum=100_000)
     """Largest offset between two nodes that relative attention distinguishes."""
     dropout: float = bounded(0.2, minimum=0, below=1)
     """Dropout on embeddings, attention weights, and the output of attention and feed-forward layers."""
@@ -247,6 +251,8 @@ def _checked(prefix: str, name: str, value: Any, part: Settings) -> Any:
         raise UsageError(f"{key} is a table of settings, not {value!r}")
     if type(value) is not expected and (type(value), expected) != (int, float):
         raise UsageError(f"{key} is {value!r}; expected {expected.__name__}")
+    if isinstance(value, int | float) and abs(value) >= MAX_NUMBER:
+        raise UsageError(f"{key} is {shorten(value)}; expected a number below 2**63")
     return expected(value)
 
 
@@ -264,8 +270,8 @@ def load_config(path: Path) -> ExperimentConfig:
 def load_settings(path: Path) -> dict[str, Any]:
     """Read some or all settings from a TOML file, with dotted keys."""
     try:
-        settings = flatten(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        settings = flatten(read_toml(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if (version := settings.pop("version", FORMAT_VERSION)) != FORMAT_VERSION:
         raise RunError(f"{path} has format version {version!r}, this rarename reads {FORMAT_VERSION}; {_REMEDY}")

@@ -12,9 +12,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rarename.anonymize import Ints, IsIdentifier, OnOverflow, anonymize_ranks, identifier_flags, strategy_named
+from rarename.anonymize import (
+    STRATEGIES,
+    Ints,
+    IsIdentifier,
+    OnOverflow,
+    anonymize_ranks,
+    identifier_flags,
+    strategy_named,
+)
 from rarename.errors import CorpusError, UsageError
 from rarename.io import write_text
+from rarename.reading import check_shape, read_json
 from rarename.syntax.traversal import Role
 from rarename.vocabulary import PLACEHOLDER, Special, Vocabulary, rank_to_id
 
@@ -23,6 +32,16 @@ NO_NAMES = Vocabulary([])
 
 LITERAL_MASKS = {Role.STRING: Special.STRING, Role.NUMBER: Special.NUMBER, Role.REGEXP: Special.REGEXP}
 """The special value that replaces each kind of literal, if the encoding masks it."""
+
+MAX_PLACEHOLDERS, MAX_TYPES = 1_000_000, 32_000  # type ids are 16-bit numbers
+_SHAPE = {
+    "strategy": tuple(STRATEGIES),
+    "num_placeholders": range(MAX_PLACEHOLDERS + 1),
+    "masked_literals": [tuple(role.name for role in LITERAL_MASKS)],
+    "types": [str],
+    "values": [str],
+    "subtokens": [str],
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,8 @@ class Encoding:
         if unknown := self.masked_literals - LITERAL_MASKS.keys():
             refused, known = (", ".join(role.name for role in roles) for roles in (unknown, LITERAL_MASKS))
             raise UsageError(f"cannot mask {refused}; choose from {known}")
+        if len(self.types) > MAX_TYPES:
+            raise UsageError(f"there are {len(self.types):,} node types; expected at most {MAX_TYPES:,}")
 
     @property
     def num_values(self) -> int:
@@ -156,12 +177,13 @@ class Encoding:
     def load(cls, path: Path) -> "Encoding":
         """Read a file written by `save`."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            found = (content["format"], content["version"])
-            if found != FORMAT:
+            content = read_json(path)
+            check_shape(content, {"format": str, "version": int})
+            if (found := (content["format"], content["version"])) != FORMAT:
                 found_format, known_format = (f"{name} version {version}" for name, version in (found, FORMAT))
                 advice = "Write it again with this version."
                 raise CorpusError(f"{path} is in format {found_format}; this rarename reads {known_format}. {advice}")
+            check_shape(content, _SHAPE)
             return cls(
                 values=Vocabulary(content["values"]),
                 types=Vocabulary(content["types"]),
@@ -170,5 +192,5 @@ class Encoding:
                 masked_literals=frozenset(Role[name] for name in content["masked_literals"]),
                 subtokens=Vocabulary(content["subtokens"]),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CorpusError(f"{path} is not an encoding written by rarename: {error!r}") from error
+        except (OSError, ValueError, UsageError) as error:
+            raise CorpusError(f"{path} is not an encoding written by rarename: {error}") from error

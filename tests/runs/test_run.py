@@ -271,14 +271,14 @@ def test_an_existing_folder_is_not_overwritten(config, undisturbed, tmp_path, ca
 def test_a_full_disk_leaves_the_last_checkpoint(config, undisturbed, started, monkeypatch, name):
     before = (started / "trainer_state.safetensors").read_bytes()
 
-    def save_until_full(tensors, path, metadata):
+    def write_until_full(path, content, write=Path.write_bytes):
         if name in str(path):
-            Path(path).write_bytes(b"the beginning of")
+            write(path, b"the beginning of")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        save_file(tensors, path, metadata)
+        return write(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rarename.training.checkpoint.save_file", save_until_full)
+        patch.setattr(Path, "write_bytes", write_until_full)
         message = rf"{name} could not be written: .*No space left.* is intact; free some space, then run .* --resume"
         with pytest.raises(RunError, match=message):
             train(config, started, resume=True)

@@ -11,7 +11,9 @@ METRICS = {"joint_accuracy": 0.5, "by_rarity": {"both rare": {"joint_accuracy": 
 CURVE = [{"examples": 1000, "validation": {"joint_accuracy": score}} for score in (0.4, 0.3)]
 CORPUS, CODE = {"name": "ten", "digest": "5", "projects": 10}, {"version": "1", "recipe": 1}
 WORDS = ("tiny", "ordered-100-0", "Tiny", "Table 2", "misuse", "python", "tiny")
-RESULT = Result(*WORDS, {"seed": 0}, CORPUS, CODE, "test", 1000, 7, METRICS, CURVE)
+SETTINGS = {"encoding.strategy": "ordered", "encoding.vocabulary_size": 100, "seed": 0}
+SETTINGS |= {"model.d_model": 16, "model.num_layers": 1}
+RESULT = Result(*WORDS, SETTINGS, CORPUS, CODE, "test", 1000, 7, METRICS, CURVE)
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):
@@ -48,12 +50,17 @@ def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"task": 7}, "has task 7; expected str"),
-        ({"examples": True}, "has examples True; expected int"),
-        ({"seconds": "7"}, "has seconds '7'; expected float"),
-        ({"curve": {}}, "has curve {}; expected list"),
+        ({"task": 7}, "damaged: task is 7; expected str"),
+        ({"examples": True}, "damaged: examples is True; expected a whole number from 0"),
+        ({"seconds": "7"}, "damaged: seconds is '7'; expected float"),
+        ({"curve": {}}, "damaged: curve is {}; expected list"),
+        ({"curve": [{"examples": 5}]}, r"damaged: curve\[0\].validation is missing"),
+        ({"settings": SETTINGS | {"seed": 10**30}}, "damaged: settings.seed is 10+; expected a whole number"),
+        ({"settings": {}}, "damaged: settings.encoding.strategy is missing"),
+        ({"embeddings": {"points": []}}, "damaged: embeddings.cosine is missing"),
+        ({"other": 1}, "damaged: .* unexpected keyword argument 'other'"),
         ({"metrics": {}}, "has no metrics"),
-        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: .*'NaN'"),
+        ({"metrics": {"a": {"b": [float("nan")]}}}, "cannot be read: it contains NaN"),
     ],
 )
 def test_a_wrong_field_is_an_error(tmp_path, changes, message):

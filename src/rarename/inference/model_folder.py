@@ -10,7 +10,6 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
     └── README.md           data, split, command and metrics
 """
 
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from rarename.config import ExperimentConfig, load_config
 from rarename.encoding import Encoding
 from rarename.errors import RunError
+from rarename.reading import read_toml
 from rarename.syntax import LANGUAGES, Language
 
 CONFIG, ENCODING, CHECK_SETTINGS = "config.toml", "encoding.json", "check.toml"
@@ -61,8 +61,8 @@ class ModelFolder:
         if not path.exists():
             return defaults
         try:
-            settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            settings = read_toml(path)
+        except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read: {error}") from error
         if unknown := settings.keys() - defaults.keys():
             raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence or version")

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rarename.config import ExperimentConfig, flatten
 from rarename.errors import RarenameError, UnknownName, UsageError
 from rarename.presets import preset_config
+from rarename.reading import read_toml
 
 SHORT_KEYS = {
     "strategy": "encoding.strategy",
@@ -55,9 +55,8 @@ class SweepSpec:
 def load_sweep(path: Path) -> SweepSpec:
     """Read an experiment file; any fault in it is an error before training starts."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _spec(path.name.removesuffix(".toml"), content)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return _spec(path.name.removesuffix(".toml"), read_toml(path))
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     except RarenameError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin
 
+from rarename.anonymize import STRATEGIES
 from rarename.errors import RunError
 from rarename.io import write_text
+from rarename.reading import check_shape, read_json
 
 FORMAT, VERSION = "rarename-result", 2
 
@@ -37,6 +39,19 @@ class Result:
     """`points` (x, y, "placeholder" or "vocabulary", name) and mean `cosine` similarities, if requested."""
 
 
+_COUNT = range(2**63)
+_SHAPE = {each.name: get_origin(each.type) or each.type for each in dataclasses.fields(Result)} | {
+    "settings": {
+        "encoding.strategy": tuple(STRATEGIES),
+        **dict.fromkeys(("encoding.vocabulary_size", "model.d_model", "model.num_layers", "seed"), _COUNT),
+    },
+    "corpus": {"name": str, "digest": str, "projects": _COUNT},
+    "examples": _COUNT,
+    "curve": [{"examples": _COUNT, "validation": dict}],
+}
+_EMBEDDINGS_SHAPE = {"points": [list], "cosine": {str: float}}
+
+
 def number_at(table: Any, *path: str) -> float | None:
     """The number at a path of keys: `number_at(result.metrics, "by_rarity", "both rare", "joint_accuracy")`."""
     for key in path:
@@ -47,8 +62,8 @@ def number_at(table: Any, *path: str) -> float | None:
 def read_result(path: Path) -> Result:
     """Read a result file; any fault in it is a `RunError`."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=int)  # NaN is not a score
-    except (OSError, ValueError, RecursionError) as error:
+        content = read_json(path)
+    except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RunError(f'{path} is not a result file: expected "format": "{FORMAT}"')
@@ -56,13 +71,11 @@ def read_result(path: Path) -> Result:
         raise RunError(f"{path} has version {content.get('version')!r}; this rarename reads version {VERSION}")
     try:
         result = Result(**{key: value for key, value in content.items() if key not in ("format", "version")})
-    except TypeError as error:
+        check_shape(vars(result), _SHAPE)
+        if result.embeddings:
+            check_shape(result.embeddings, _EMBEDDINGS_SHAPE, "embeddings")
+    except (TypeError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
-    for each in dataclasses.fields(Result):
-        value = getattr(result, each.name)
-        kind: Any = get_origin(each.type) or each.type
-        if isinstance(value, bool) or not isinstance(value, int | float if kind is float else kind):
-            raise RunError(f"{path} has {each.name} {value!r}; expected {kind.__name__}")
     if not result.metrics:
         raise RunError(f"{path} has no metrics")
     return result

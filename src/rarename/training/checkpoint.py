@@ -1,17 +1,19 @@
 """Tensors on disk: files that are complete or absent, and the only loader of model weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from rarename.config import ExperimentConfig
 from rarename.encoding import Encoding
 from rarename.errors import RunError
 from rarename.io import replacing
+from rarename.reading import open_regular
 from rarename.tasks.registry import TASKS
 
 WEIGHTS = "model.safetensors"
@@ -24,35 +26,66 @@ def build_model(config: ExperimentConfig, encoding: Encoding) -> nn.Module:
 
 
 def load_model(folder: Path, config: ExperimentConfig, encoding: Encoding) -> nn.Module:
-    """Make the model of a run with its best weights."""
+    """Make the model of a run with its best weights.
+
+    The shapes in the file are compared with those of the config before either is allocated: so a model takes no more
+    memory than its file.
+    """
+    path = folder / WEIGHTS
+    with torch.device("meta"):
+        expected = {name: tuple(tensor.shape) for name, tensor in build_model(config, encoding).state_dict().items()}
+    with _explain_read_errors(path), safe_open(path, framework="pt") as file:
+        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    for name in expected | found:
+        shapes = [str(shapes.get(name, "nothing")) for shapes in (found, expected)]
+        if shapes[0] != shapes[1]:
+            raise RunError(f"{path} does not match the config of {folder}: {name} is {shapes[0]}, not {shapes[1]}")
+    tensors, _ = read_tensors(path)
+    check_finite(path, tensors)
     model = build_model(config, encoding)
-    tensors, _ = read_tensors(folder / WEIGHTS)
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise RunError(f"{folder / WEIGHTS} does not match the config of {folder}: {error}") from error
+    model.load_state_dict(tensors)
     return model
+
+
+def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Raise RunError if a tensor contains NaN or infinity: predictions would be meaningless."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise RunError(f"{path} is damaged: {name} has values of {tensor.dtype}; expected floating-point numbers")
+        if not tensor.isfinite().all():
+            raise RunError(
+                f"{path} has NaN or infinity in {name}: the file is damaged, or training diverged; restore a copy, or "
+                "train again with a lower learning rate"
+            )
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Read the tensors of a file and its metadata."""
-    try:
+    with _explain_read_errors(path):
         tensors = load_file(path)
         with safe_open(path, framework="pt") as file:
             return tensors, dict(file.metadata() or {})
+
+
+@contextmanager
+def _explain_read_errors(path: Path) -> Iterator[None]:
+    try:
+        open_regular(path).close()  # a pipe would never end
+        yield
     except FileNotFoundError as error:
         raise RunError(
             f"{path} is missing. If the run was killed before its first evaluation, resume it with `rarename train "
             "--resume`; otherwise train again, or restore a copy"
         ) from error
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, KeyError) as error:  # KeyError: a data type that torch does not have
         raise RunError(f"{path} is damaged: {error}; train again, or restore a copy") from error
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write tensors and metadata; if that fails, the old file is still there."""
+    # Not `save_file`: it has a temporary file of its own, which a killed process leaves, and gives it the mode 0600.
     with explain_write_errors(path), replacing(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata)
+        temporary.write_bytes(save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata))
 
 
 @contextmanager

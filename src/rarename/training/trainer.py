@@ -19,7 +19,7 @@ from rarename.errors import RunError
 from rarename.io import write_text
 from rarename.tasks.batch import Batch, map_arrays
 from rarename.tasks.task import Metrics, Task
-from rarename.training.checkpoint import WEIGHTS, explain_write_errors, read_tensors, write_tensors
+from rarename.training.checkpoint import WEIGHTS, check_finite, explain_write_errors, read_tensors, write_tensors
 from rarename.training.distributed import DistributedContext
 from rarename.training.optimizer import build_optimizers
 
@@ -263,9 +263,12 @@ class Trainer:
         if path.exists():
             tensors, metadata = read_tensors(path)
             try:
+                check_finite(path, _below("model.", tensors))
                 self.model.load_state_dict(_below("model.", tensors))
                 for name, parameter in self.model.named_parameters():
                     if state := _below(f"optimizer.{name}.", tensors):  # an unused parameter has no state
+                        if any(value.dim() and value.shape != parameter.shape for value in state.values()):
+                            raise ValueError(f"the optimizer state of {name} has another shape than {name}")
                         device = self.context.device
                         self._states[parameter][parameter] = {key: value.to(device) for key, value in state.items()}
                 self.running_loss = tensors["running_loss"].to(self.context.device)
