@@ -1,19 +1,26 @@
 """The commands, end to end: what they print, and their exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from argparse import ArgumentTypeError
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+import rarename
 from rarename.cli.common import number
 from rarename.cli.evaluate import describe
 from rarename.cli.main import COMMANDS, main
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
+from rarename.errors import RarenameError
 from rarename.vocabulary import Vocabulary
+
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
 @pytest.fixture
@@ -245,12 +252,88 @@ def test_a_closed_pipe_is_not_an_error(figure, file, reader, shown):
     assert (done.stdout, done.stderr) == (shown, "0\n")
 
 
-def test_an_interrupt_is_exit_130(run, figure, monkeypatch):
-    def interrupt(arguments):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (None, 0, ""),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (RarenameError("no such model"), 2, "no such model"),
+        (PermissionError(13, "Permission denied", "a.py"), 2, "a.py: Permission denied"),
+        (ModuleNotFoundError("x", name="scipy.stats"), 2, "needs scipy, which .* run: pip install 'rarename.report.'"),
+        (ModuleNotFoundError("x", name="rarename.gone"), 2, "unexpected ModuleNotFoundError: x .* this is a bug"),
+        (TypeError("a\n\x1b[31m"), 2, r"unexpected TypeError: a%0A%1B\[31m \(test_cli.py, line .* this is a bug"),
+        (MemoryError(), 2, "unexpected MemoryError"),
+        (RecursionError("too deep"), 2, "unexpected RecursionError: too deep"),
+    ],
+)
+def test_every_way_to_end_has_its_exit_code(run, monkeypatch, command, error, code, message):
+    def end(arguments):
+        if error is not None:
+            raise error
+        return 0
 
-    monkeypatch.setattr("rarename.cli.parse.run", interrupt)
-    assert run("parse", figure) == (130, "", "rarename parse: interrupted\n")
+    module = import_module(f"rarename.cli.{command}")
+    monkeypatch.setattr(module, "run", end)
+    monkeypatch.setattr(module, "add_arguments", lambda parser: None)
+    met, out, err = run(command)
+    assert (met, out, err.count("\n")) == (code, "", 0 if error is None else 1)
+    assert re.match(f"rarename {command}: {message}" if message else "$", err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["parse", "missing.py"],
+        ["anonymize", "missing.py"],
+        ["prepare", "corpus", "missing", "--language", "python"],
+        ["inspect", "missing"],
+        ["train", "misuse", "missing", "--output-dir", "run"],
+        ["evaluate", "missing"],
+        ["sweep", "missing.toml"],
+        ["report", "missing"],
+        ["check", "missing.py"],
+        ["complete", "missing.py:1:1"],
+        ["lsp", "--frobnicate"],
+    ],
+)
+def test_every_command_without_its_input_is_exit_2(run, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "unexpected" not in err and "Traceback" not in err
+
+
+def test_the_traceback_of_a_bug_is_printed_on_request(run, monkeypatch, figure):
+    monkeypatch.setattr("rarename.cli.parse.run", lambda arguments: 1 // 0)
+    assert "Traceback" not in run("parse", figure)[2]
+    monkeypatch.setenv("RARENAME_TRACEBACK", "1")
+    assert "Traceback" in run("parse", figure)[2]
+
+
+@pytest.mark.parametrize("start", ["-m rarename", "-c 'import sys, rarename.__main__ as m; sys.exit(m.main())'"])
+def test_an_interrupt_while_modules_are_imported_is_exit_130(tmp_path, start):
+    (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(rarename.__file__).parents[1])])
+    command = f"{sys.executable} {start} parse x.py"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "rarename: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [
+        ("<&-", 0), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0),
+        pytest.param(">/dev/full", 2, marks=needs_full_device), pytest.param("2>/dev/full", 0, marks=needs_full_device),
+    ],
+)  # fmt: skip
+def test_closed_and_full_streams_do_not_change_the_meaning_of_exit_codes(figure, redirection, code):
+    for file, met in ((figure, code), ("missing.py", 2), ("- --language python", code)):
+        command = f"{sys.executable} -m rarename parse {file} {redirection}"
+        stdin = None if "<&-" in redirection else subprocess.DEVNULL
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, stdin=stdin)
+        assert done.returncode == met, (command, done)
+        assert "Traceback" not in done.stderr
 
 
 def test_prepare_and_inspect(run, projects, tmp_path):
@@ -299,12 +382,6 @@ def test_a_missing_dependency_is_reported_with_its_install_command(run, figure, 
     name = module.partition(".")[0]
     message = f"rarename parse: needs {name}, which is not installed; run: pip install {requirement}\n"
     assert run("parse", figure) == (2, "", message)
-
-
-def test_a_missing_module_that_is_not_a_dependency_raises(run, figure, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rarename.cli.parse", None)
-    with pytest.raises(ModuleNotFoundError):
-        run("parse", figure)
 
 
 def test_inspect_refuses_a_folder_that_is_not_a_corpus(run, tmp_path):
@@ -439,11 +516,12 @@ def test_check_reads_standard_input(python_run):
     assert done.stdout.startswith("<stdin>:")
 
 
-def test_check_accepts_a_closed_pipe(python_run, projects):
-    command = f"{sys.executable} -m rarename check {projects} --model {python_run} --min-confidence 0 | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert done.stdout.count("\n") == 1
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("reader", ["head -1", "true"])
+def test_check_keeps_its_exit_code_if_the_pipe_is_closed(python_run, projects, reader):
+    check = f"{sys.executable} -m rarename check {projects} --model {python_run} --min-confidence 0"
+    done = subprocess.run(f"({check}; echo $? >&2) | {reader}", shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "1"
+    assert "Traceback" not in done.stderr and "Broken" not in done.stderr
 
 
 def test_a_message_prints_no_control_characters_of_a_file_name(run, tmp_path):

@@ -20,7 +20,7 @@ LAYERS = """
     syntax
     vocabulary
     anonymize
-    subtokens anonymize_source encoding
+    subtokens anonymize_text encoding
     discovery
     config
     presets

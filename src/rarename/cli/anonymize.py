@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rarename.anonymize import STRATEGIES
-from rarename.anonymize_source import anonymize_source
+from rarename.anonymize_text import anonymize_source
 from rarename.cli.common import add_file_arguments, add_output_format, number, parse_file, write, write_json
 from rarename.cli.trees import as_json, as_text
 from rarename.encoding import Encoding

@@ -76,15 +76,32 @@ def parse_file(arguments: argparse.Namespace) -> ParsedFile:
 
 
 def write(text: str, encoding: str = "utf-8") -> None:
-    """Write a result to stdout in UTF-8 or in the encoding of its file, whatever the encoding of the terminal is."""
-    sys.stdout.buffer.write(text.encode(encoding, "surrogatepass"))
-    sys.stdout.buffer.flush()
+    """Write a result to stdout in UTF-8 or in the encoding of its file, whatever the encoding of the terminal is.
+
+    If the reader of stdout (such as `head`) has exited, the rest is discarded, and the exit code stays what it is.
+    """
+    try:
+        sys.stdout.buffer.write(text.encode(encoding, "surrogatepass"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        discard_unwritten()
 
 
 def write_json(content: Any, indent: int | None = None) -> None:
     write(json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
 
-def discard_output() -> None:
-    """Discard further output without an error, because the reader of stdout (such as `head`) has exited."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def open_streams() -> None:
+    """Replace each standard stream that is closed by the null device."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (stays open)
+
+
+def discard_unwritten() -> None:
+    """Discard output that cannot be written. Python would fail again at exit, with another exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -4,13 +4,17 @@ Exit codes: 0 success, 1 diagnostics were found, 2 failure, 130 interrupted. Res
 """
 
 import argparse
+import os
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from shlex import quote
 
 from rarename._version import __version__
-from rarename.cli.common import discard_output
+from rarename.cli.common import discard_unwritten, open_streams
 from rarename.errors import RarenameError
 from rarename.printable import escaped
 
@@ -45,26 +49,40 @@ EXTRAS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    open_streams()
     code = 2
     try:
         return _run_command(words)
     except BrokenPipeError:
-        discard_output()  # Python would report it again at exit
         return 0
     except KeyboardInterrupt:
         code, message = 130, "interrupted"
-    except ModuleNotFoundError as error:
-        missing = (error.name or "rarename").partition(".")[0]
-        if missing == "rarename":
-            raise
-        requirement = f"rarename[{EXTRAS[missing]}]" if missing in EXTRAS else missing
-        message = f"needs {missing}, which is not installed; run: pip install {quote(requirement)}"
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except RarenameError as error:
         message = str(error)
-    print(escaped(f"{' '.join(['rarename', *words[:1]])}: {message}"), file=sys.stderr)
+    except Exception as error:  # exit code 1, which Python would give, means findings
+        missing = (error.name or "rarename").partition(".")[0] if isinstance(error, ModuleNotFoundError) else "rarename"
+        requirement = f"rarename[{EXTRAS[missing]}]" if missing in EXTRAS else missing
+        message = f"needs {missing}, which is not installed; run: pip install {quote(requirement)}"
+        if missing == "rarename":
+            message = _describe_unexpected(error)
+    finally:
+        discard_unwritten()
+    with suppress(OSError):
+        print(escaped(f"{' '.join(['rarename', *words[:1]])}: {message}"), file=sys.stderr)
+    discard_unwritten()
     return code
+
+
+def _describe_unexpected(error: Exception) -> str:
+    if os.environ.get("RARENAME_TRACEBACK"):
+        traceback.print_exception(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"unexpected {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno}, rarename "
+        f"{__version__}); this is a bug: report it with the output under RARENAME_TRACEBACK=1 (see SECURITY.md)"
+    )
 
 
 def _run_command(words: list[str]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.common import AVX512_HELP, add_output_format, discard_output, number, write
+from rarename.cli.common import AVX512_HELP, add_output_format, discard_unwritten, number
 from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, load_settings
 from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         context = stack.enter_context(init_distributed())
         config = context.on_main_process(lambda: _config(arguments))
-        loggers: list[Callable[[dict[str, Any]], None]] = [lambda record: write(json.dumps(record) + "\n")]
+        loggers: list[Callable[[dict[str, Any]], None]] = [lambda record: print(json.dumps(record), flush=True)]
         if arguments.output_format == "text":
             display = stack.enter_context(Display())
             loggers = [lambda record: display.log_record(folder.name, record)]
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
                 for logger in loggers:
                     logger(record)
             except BrokenPipeError:  # nobody reads our output any more: save and stop, as after Ctrl-C
-                discard_output()
+                discard_unwritten()
                 interrupt.is_requested = True
 
         if arguments.resume and context.is_main_process and not (folder / STATE).exists():
