@@ -21,7 +21,7 @@ from rarename.errors import RunError
 from rarename.reading import read_toml
 from rarename.syntax import LANGUAGES, Language
 
-CONFIG, ENCODING, CHECK_SETTINGS = "config.toml", "encoding.json", "check.toml"
+CONFIG, ENCODING, CHECK_SETTINGS, ONNX_MODEL = "config.toml", "encoding.json", "check.toml", "model.onnx"
 
 DEFAULT_THRESHOLD = 0.9
 """The confidence threshold of a model without `check.toml`."""

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from rarename.inference.model_folder import ModelFolder
+from rarename.inference.model_folder import ONNX_MODEL, ModelFolder
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -28,7 +28,11 @@ class Session(Protocol):
 
 
 def open_session(folder: ModelFolder) -> Session:
-    """Load the weights of a model with the available backend."""
+    """Load the weights of a model: an exported one with ONNX Runtime, otherwise with torch."""
+    if (folder.path / ONNX_MODEL).exists():
+        from rarename.inference.onnx_session import OnnxSession
+
+        return OnnxSession(folder)
     from rarename.inference.torch_session import TorchSession
 
     return TorchSession(folder)

@@ -1,0 +1,88 @@
+"""From a run to a folder with an ONNX graph, which computes the same without torch."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING, ONNX_MODEL, ModelFolder
+from rarename.inference.onnx_session import PAST, PRESENT
+from rarename.io import replacing
+from rarename.model.kv_cache import KVCache
+from rarename.subtokens import MAX_SUBTOKENS
+from rarename.tasks.completion.model import CompletionCache, CompletionModel
+from rarename.training.checkpoint import load_model
+
+
+class _Misuse(nn.Module):
+    """The logits of a misuse model, in the order of their names."""
+
+    outputs = ("location_logits", "repair_logits")
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        output = self.model(**inputs)
+        return output.location_logits, output.repair_logits
+
+
+class _Completion(nn.Module):
+    """`predict_next`, with the cache as inputs and outputs."""
+
+    def __init__(self, model: CompletionModel) -> None:
+        super().__init__()
+        self.model = model
+        pointer = ("pointer_keys",) if model.pointer is not None else ()
+        layers = range(len(model.transformer.layers))
+        self.cached = (*(f"{kind}_{index}" for index in layers for kind in ("keys", "values")), *pointer)
+        logits = ("type_logits", "value_logits", *(("copy_log_probs", "gate_logit") if pointer else ()))
+        self.outputs = (*logits, *(PRESENT + name for name in self.cached))
+
+    def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:
+        past = {name: inputs[PAST + name] for name in self.cached}
+        layers = [
+            KVCache(past[f"keys_{index}"], past[f"values_{index}"])
+            for index in range(len(self.model.transformer.layers))
+        ]
+        cache = CompletionCache(layers, past.get("pointer_keys"))
+        # Without a pointer no output depends on the values of `has_value`; its length is that of the cache.
+        outputs = self.model.predict_next(inputs["types"], inputs["values"], inputs["has_value"], cache)
+        present = [each for layer in cache.layers for each in (layer.keys, layer.values)] + [cache.pointer_keys]
+        return (*outputs.values(), *(each for each in present if each is not None))
+
+
+def export_model(folder: ModelFolder, target: Path) -> None:
+    """Write the model of a run to a folder, in float32."""
+    model: Any = load_model(folder.path, folder.config, folder.encoding).eval()
+    ids = {name: torch.ones(2, 3, dtype=torch.int64) for name in ("types", "values")}
+    if isinstance(model, CompletionModel):
+        graph: Any = _Completion(model).eval()
+        d_model, heads = folder.config.model.d_model, folder.config.model.num_heads
+        inputs = ids | {"has_value": torch.ones(2, 8, dtype=torch.bool)}
+        for name in graph.cached:
+            shape = (2, 5, d_model) if name == "pointer_keys" else (2, heads, 5, d_model // heads)
+            inputs[PAST + name] = torch.zeros(shape)
+    else:
+        graph = _Misuse(model).eval()
+        inputs = ids | {"attention_mask": torch.ones(2, 3, dtype=torch.bool)}
+        if model.usages is not None:
+            inputs["usages"] = torch.ones(2, 3, dtype=torch.int64)
+        if model.subtokens is not None:
+            inputs["subtokens"] = torch.ones(2, 3, MAX_SUBTOKENS, dtype=torch.int64)
+    auto = torch.export.Dim.AUTO
+    shapes = {name: {0: auto, array.dim() - 2 if name.startswith(PAST) else 1: auto} for name, array in inputs.items()}
+    target.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad(), replacing(target / ONNX_MODEL) as temporary:
+        program = torch.onnx.export(
+            graph, kwargs={"inputs": inputs}, dynamo=True, dynamic_shapes={"inputs": shapes}, verbose=False,
+            input_names=list(inputs), output_names=list(graph.outputs),
+        )  # fmt: skip
+        assert program is not None
+        program.save(temporary, external_data=False)
+    for name in (CONFIG, ENCODING, CHECK_SETTINGS):
+        if (folder.path / name).exists():
+            shutil.copyfile(folder.path / name, target / name)

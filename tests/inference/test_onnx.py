@@ -1,0 +1,46 @@
+"""An exported model computes what torch computes."""
+
+import numpy as np
+import pytest
+
+from rarename.errors import RunError
+from rarename.inference.model_folder import ONNX_MODEL, ModelFolder, packaged_model
+from rarename.inference.onnx_export import export_model
+from rarename.inference.onnx_session import OnnxSession
+from rarename.inference.session import open_session
+from rarename.inference.torch_session import TorchSession
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+
+def close(outputs, expected):
+    assert outputs.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_allclose(outputs[name], array, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+def test_logits_are_those_of_torch(task, tmp_path):
+    folder = ModelFolder.load(packaged_model("python", task), task)
+    export_model(folder, tmp_path)
+    onnx, torch = open_session(ModelFolder.load(tmp_path, task)), TorchSession(folder)
+    assert isinstance(onnx, OnnxSession)
+    rng = np.random.default_rng(0)
+    for length in (1, 2, 7, 300, 1000):
+        ids = {name: rng.integers(0, 50, (1, length)) for name in ("types", "values")}
+        if task == "misuse":
+            mask = np.arange(length)[None] < max(1, length - 3)
+            more = {"usages": rng.integers(0, 40, (1, length)), "subtokens": rng.integers(0, 900, (1, length, 4))}
+            close(onnx.run(ids | more | {"attention_mask": mask}), torch.run(ids | more | {"attention_mask": mask}))
+            continue
+        caches = onnx.new_cache(), torch.new_cache()
+        first = ids | {"has_value": np.ones((1, length), dtype=bool)}
+        close(onnx.run(first, caches[0]), torch.run(first, caches[1]))
+        for cache in caches:
+            cache.crop(length // 2)
+        new = {name: array[:, :1] for name, array in ids.items()}
+        new["has_value"] = np.ones((1, length // 2 + 1), dtype=bool)
+        close(onnx.run(new, caches[0]), torch.run(new, caches[1]))
+    (tmp_path / ONNX_MODEL).write_bytes(b"damaged")
+    with pytest.raises(RunError, match="cannot be loaded"):
+        open_session(ModelFolder.load(tmp_path, task))
