@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rarename.cli.main import main
 from rarename.errors import RunError
 from rarename.inference.model_folder import ONNX_MODEL, ModelFolder, packaged_model
 from rarename.inference.onnx_export import export_model
@@ -10,7 +11,7 @@ from rarename.inference.onnx_session import OnnxSession
 from rarename.inference.session import open_session
 from rarename.inference.torch_session import TorchSession
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def close(outputs, expected):
@@ -44,3 +45,41 @@ def test_logits_are_those_of_torch(task, tmp_path):
     (tmp_path / ONNX_MODEL).write_bytes(b"damaged")
     with pytest.raises(RunError, match="cannot be loaded"):
         open_session(ModelFolder.load(tmp_path, task))
+
+
+def test_check_uses_an_exported_model(tmp_path, capsys):
+    main(["export", "model", str(packaged_model("python")), str(tmp_path / "model")])
+    file = tmp_path / "load.py"
+    file.write_text("def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.read()\n    return data\n")
+    outputs = []
+    for model in ([], ["--model", str(tmp_path / "model")]):
+        assert main(["check", str(file), *model]) == 1
+        outputs.append(capsys.readouterr().out)
+    assert "'myfnm' may be misused here; 'myfp' fits better" in outputs[1]
+    assert outputs[0].splitlines()[0] == outputs[1].splitlines()[0]
+
+
+def test_weights_in_another_file_are_refused(tmp_path, monkeypatch):
+    """ONNX Runtime would look for the file in the working directory."""
+    onnx = pytest.importorskip("onnx")
+    folder = ModelFolder.load(packaged_model("python"), "misuse")
+    export_model(folder, tmp_path)
+    graph = onnx.load(tmp_path / ONNX_MODEL)
+    onnx.save_model(graph, tmp_path / ONNX_MODEL, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match="cannot be loaded"):
+        open_session(ModelFolder.load(tmp_path, "misuse"))
+
+
+def test_weights_that_are_not_numbers_are_an_error(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    export_model(ModelFolder.load(packaged_model("python"), "misuse"), tmp_path)
+    graph = onnx.load(tmp_path / ONNX_MODEL)
+    largest = max(graph.graph.initializer, key=lambda each: len(each.raw_data))
+    largest.raw_data = np.full(len(largest.raw_data) // 4, np.nan, dtype=np.float32).tobytes()
+    onnx.save_model(graph, tmp_path / ONNX_MODEL)
+    session = open_session(ModelFolder.load(tmp_path, "misuse"))
+    ids = {name: np.ones((1, 3), dtype=np.int64) for name in ("types", "values", "usages")}
+    inputs = ids | {"subtokens": np.ones((1, 3, 4), dtype=np.int64), "attention_mask": np.ones((1, 3), dtype=bool)}
+    with pytest.raises(RunError, match="computes NaN"):
+        session.run(inputs)

@@ -27,6 +27,7 @@ COMMANDS = {
     "evaluate": "evaluate a trained model on the validation or test split",
     "sweep": "train and evaluate all trials of an experiment file",
     "report": "summarize the results of many runs in tables and figures",
+    "export": "write a trained model for use without torch",
     "check": "find variables that may be misused",
     "complete": "suggest names at a cursor in incomplete code",
     "lsp": "serve completions and findings to an editor",
@@ -36,6 +37,8 @@ Only the module of the chosen command is imported, so that `--help` is fast."""
 
 EXTRAS = {
     "distributed": "cluster",
+    "onnx": "export",
+    "onnxscript": "export",
     "lsprotocol": "lsp",
     "pygls": "lsp",
     "matplotlib": "report",

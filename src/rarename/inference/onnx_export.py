@@ -1,6 +1,7 @@
 """From a run to a folder with an ONNX graph, which computes the same without torch."""
 
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ def export_model(folder: ModelFolder, target: Path) -> None:
     auto = torch.export.Dim.AUTO
     shapes = {name: {0: auto, array.dim() - 2 if name.startswith(PAST) else 1: auto} for name, array in inputs.items()}
     target.mkdir(parents=True, exist_ok=True)
-    with torch.no_grad(), replacing(target / ONNX_MODEL) as temporary:
+    with warnings.catch_warnings(), torch.no_grad(), replacing(target / ONNX_MODEL) as temporary:
+        warnings.simplefilter("ignore")  # of torch, about its own implementation
         program = torch.onnx.export(
             graph, kwargs={"inputs": inputs}, dynamo=True, dynamic_shapes={"inputs": shapes}, verbose=False,
             input_names=list(inputs), output_names=list(graph.outputs),

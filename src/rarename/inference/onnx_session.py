@@ -1,5 +1,6 @@
 """Sessions that compute with ONNX Runtime, on one thread."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class OnnxCache:
 
 
 class OnnxSession:
-    """A model that `export_model` wrote. The weights are in the file itself: external data is refused."""
+    """A model that `export_model` wrote."""
 
     def __init__(self, folder: ModelFolder) -> None:
         path = folder.path / ONNX_MODEL
@@ -36,12 +37,14 @@ class OnnxSession:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = 4  # errors are raised as exceptions
-            # From bytes, not from the path: then ONNX Runtime cannot open other files that the graph names.
+            # The weights must be in the file itself: files that the graph names are looked up in no folder.
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
             self._session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
         except RunError:
             raise
         except Exception as error:  # ONNX Runtime has many classes of errors without a common base
-            raise RunError(f"{path} cannot be loaded: {error}; export it again with `rarename export`") from error
+            raise RunError(f"{path} cannot be loaded: {error}; export it again with `rarename export model`") from error
+        self._path = path
         self._inputs = {each.name: each for each in self._session.get_inputs()}
         self._outputs = [each.name for each in self._session.get_outputs()]
 
@@ -50,6 +53,8 @@ class OnnxSession:
         if isinstance(cache, OnnxCache):
             feed |= {PAST + name: np.ascontiguousarray(array) for name, array in cache.arrays.items()}
         outputs = dict(zip(self._outputs, self._session.run(None, feed), strict=True))
+        if any(np.isnan(array).any() for array in outputs.values()):
+            raise RunError(f"{self._path} computes NaN; its weights are damaged, export it again")
         if isinstance(cache, OnnxCache):
             cache.arrays = {name: outputs.pop(PRESENT + name) for name in cache.arrays}
         return outputs
