@@ -28,6 +28,8 @@ _UNUSED_RULE = {
     "id": UNUSED,
     "name": "UnusedSuppression",
     "shortDescription": {"text": _UNUSED},
+    "fullDescription": {"text": _UNUSED},
+    "help": {"text": "Remove the comment."},
     "defaultConfiguration": {"level": "note"},
 }
 _RULE = {
