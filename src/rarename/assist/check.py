@@ -39,6 +39,7 @@ class CheckModel:
     def __init__(self, folder: ModelFolder) -> None:
         assert isinstance(folder.config.task, MisuseConfig)
         self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
+        self.version = folder.version
         self.collate = MisuseCollator(folder.encoding, folder.config.task)
         self._session = open_session(folder)
         self._is_conditional = folder.config.task.pointer_head == "conditional"
@@ -183,7 +184,7 @@ class Checker:
                 predictions = vars(model.predict([each.example for each in batch])).values()
                 for row, location, repair, confidence in zip(*map(np.ndarray.tolist, predictions), strict=True):
                     if location >= 0 and confidence >= self._threshold_of(batch[row].parsed):
-                        diagnostic = batch[row].diagnostic(location, repair, confidence, model.folder.version)
+                        diagnostic = batch[row].diagnostic(location, repair, confidence, model.version)
                         found.append((batch[row].parsed, diagnostic))
         return found
 
