@@ -6,13 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
+from pygls.workspace import Workspace
 
-from rarename.lsp import Positions
+from rarename.assist import Checker, Completer
+from rarename.lsp import Assistant, Positions
 from rarename.syntax import JAVASCRIPT, PYTHON
 
 TEXT = 's = "😋"; \x0c\ndef area(width, height):\n    return width * width\n'
@@ -35,6 +40,108 @@ def test_lines_of_the_client_are_not_those_of_the_parser():
     assert Positions(text, JAVASCRIPT, "utf-16").from_client(types.Position(2, 1)) == (2, 2)
 
 
+class Editor:
+    """The handlers without a transport and with models that record their inputs, and wait if told to."""
+
+    def __init__(self, monkeypatch, debounce_seconds):
+        self.inputs, self.versions, self.published = [], 0, asyncio.Queue()
+        self.started, self.may_end = threading.Event(), threading.Event()
+        self.may_end.set()
+        monkeypatch.setattr(Checker, "load", lambda **_: SimpleNamespace(check=lambda text, *_: self.compute(text)))
+        completer = SimpleNamespace(complete_at=lambda cursor, _: self.compute(cursor.word))
+        monkeypatch.setattr(Completer, "load", lambda _: completer)
+        self.workspace = Workspace(None)
+        publish = self.published.put_nowait
+        server = SimpleNamespace(workspace=self.workspace, text_document_publish_diagnostics=publish)
+        self.assistant = Assistant(server, debounce_seconds)
+
+    def compute(self, given):
+        self.inputs.append(given)
+        self.started.set()
+        assert self.may_end.wait(60)
+        return []
+
+    def write(self, text):
+        """Open the document or change all of it."""
+        self.versions += 1
+        item = types.TextDocumentItem(URI, "python", self.versions, text)
+        self.workspace.put_text_document(item)
+        if self.versions == 1:
+            self.assistant.opened(types.DidOpenTextDocumentParams(item))
+        else:
+            document = types.VersionedTextDocumentIdentifier(self.versions, URI)
+            self.assistant.changed(types.DidChangeTextDocumentParams(document, []))
+
+    def complete(self, character):
+        params = types.CompletionParams(types.TextDocumentIdentifier(URI), types.Position(0, character))
+        return asyncio.create_task(self.assistant.complete(params))
+
+    async def start(self):
+        """Wait until a model computes."""
+        assert await asyncio.to_thread(self.started.wait, 60)
+
+
+def test_a_burst_of_changes_is_checked_once(monkeypatch):
+    async def session():
+        editor = Editor(monkeypatch, debounce_seconds=0.2)
+        for text in "abcdef":
+            editor.write(text)
+        assert (await editor.published.get()).version == 6
+        assert editor.inputs == ["f"]
+
+    asyncio.run(asyncio.wait_for(session(), 60))
+
+
+def test_nothing_is_checked_before_the_delay_has_passed(monkeypatch):
+    async def session():
+        editor = Editor(monkeypatch, debounce_seconds=3600)
+        editor.write("a")
+        await editor.published.get()
+        for text in "bcd":
+            editor.write(text)
+            await asyncio.sleep(0.02)
+        assert editor.inputs == ["a"]
+
+    asyncio.run(asyncio.wait_for(session(), 60))
+
+
+def test_the_result_for_an_older_version_is_dropped(monkeypatch):
+    async def session():
+        editor = Editor(monkeypatch, debounce_seconds=0)
+        editor.may_end.clear()
+        editor.write("a")
+        await editor.start()
+        editor.write("b")
+        editor.may_end.set()
+        assert (await editor.published.get()).version == 2
+        assert editor.inputs == ["a", "b"]
+        assert editor.published.empty()
+
+    asyncio.run(asyncio.wait_for(session(), 60))
+
+
+def test_a_newer_request_and_a_change_cancel_completions(monkeypatch):
+    async def session():
+        editor = Editor(monkeypatch, debounce_seconds=3600)
+        editor.write("abc")
+        await editor.published.get()
+        editor.started.clear()
+        editor.may_end.clear()
+        running = editor.complete(1)
+        await editor.start()
+        waiting = editor.complete(2)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        editor.write("abcd")
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        editor.may_end.set()
+        await editor.complete(3)
+        assert editor.inputs == ["abc", "a", "abc"]  # the second request never reached the model
+
+    asyncio.run(asyncio.wait_for(session(), 60))
+
+
 class Client(LanguageClient):
     def __init__(self):
         super().__init__("test", "1")
@@ -43,15 +150,16 @@ class Client(LanguageClient):
         self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.published.put_nowait(params))
         self.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.shown.append(params.message))
 
-    async def start(self, **options):
-        await self.start_io(sys.executable, "-m", "rarename", "lsp", "--stdio")
-        general = types.GeneralClientCapabilities(position_encodings=["utf-16"])
+    async def start(self, *, encoding="utf-16", command=("-m", "rarename", "lsp", "--stdio"), **options):
+        await self.start_io(sys.executable, *command)
+        general = types.GeneralClientCapabilities(position_encodings=[encoding])
         capabilities = types.ClientCapabilities(general=general)
-        await self.initialize_async(types.InitializeParams(capabilities, initialization_options=options))
+        params = types.InitializeParams(capabilities, initialization_options=options)
+        self.server_capabilities = (await self.initialize_async(params)).capabilities
         self.initialized(types.InitializedParams())
 
-    def open(self, text):
-        item = types.TextDocumentItem(URI, "python", 1, text)
+    def open(self, text, uri=URI, language="python"):
+        item = types.TextDocumentItem(uri, language, 1, text)
         self.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def change(self, text, version):
@@ -110,6 +218,73 @@ def test_wrong_options_are_shown_and_the_server_lives():
         client.open("def f(a):\n    return a\n")
         assert not (await client.published.get()).diagnostics
         assert "from 0 to 1" in client.shown[0]
+        await client.end()
+
+    asyncio.run(asyncio.wait_for(session(), 120))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("encoding", "units", "language", "text"),
+    [
+        ("utf-8", 4, "python", 'def area(width, height): s = "😋"; return width * width\n'),
+        ("utf-16", 2, "javascript", 'function area(width, height) { let s = "😋"; return width * width; }\n'),
+        ("utf-32", 1, "javascriptreact", 'function area(width, height) { let s = "😋"; return width * width; }\n'),
+    ],
+    ids=["utf-8 python", "utf-16 javascript", "utf-32 javascriptreact"],
+)
+def test_encodings_and_languages(encoding, units, language, text):
+    column = text.rindex("width") - 1 + units  # the emoji is one character
+
+    async def session():
+        client = Client()
+        await client.start(encoding=encoding, **{"min-confidence": 0})
+        assert client.server_capabilities.position_encoding == encoding
+        client.open(text, "untitled:1", language)
+        (found,) = (await client.published.get()).diagnostics
+        assert found.range == types.Range(types.Position(0, column), types.Position(0, column + len("width")))
+        await client.end()
+
+    asyncio.run(asyncio.wait_for(session(), 120))
+
+
+# A server whose first completion fails, whose second waits for a file, and whose others are those of the model.
+FAILING = """
+import sys, time
+from pathlib import Path
+from rarename import lsp
+
+complete_at, calls = lsp.Completer.complete_at, []
+
+def fail(*arguments):
+    calls.append(arguments)
+    if len(calls) == 1:
+        raise MemoryError("too little")
+    while len(calls) == 2 and not Path(sys.argv[1]).exists():
+        time.sleep(0.01)
+    return complete_at(*arguments)
+
+lsp.Completer.complete_at = fail
+lsp.make_server().start_io()
+"""
+
+
+@pytest.mark.slow
+def test_the_server_lives_after_a_crash_and_a_cancelled_request(tmp_path):
+    async def session():
+        client, release = Client(), tmp_path / "release"
+        await client.start(command=("-c", FAILING, str(release)))
+        client.open(TEXT)
+        with pytest.raises(JsonRpcException, match="too little"):
+            await client.complete(2, 21)
+        position = types.Position(2, 21)
+        params = types.CompletionParams(types.TextDocumentIdentifier(URI), position)
+        pending = client.protocol.send_request("textDocument/completion", params, msg_id="waits")
+        client.cancel_request(types.CancelParams("waits"))
+        with pytest.raises(JsonRpcException, match="cancel"):
+            await asyncio.wrap_future(pending)
+        release.touch()
+        assert "width" in [item.label for item in (await client.complete(2, 21)).items]
         await client.end()
 
     asyncio.run(asyncio.wait_for(session(), 120))

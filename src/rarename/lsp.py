@@ -59,8 +59,8 @@ class Positions:
 class Assistant:
     """The handlers of the server and what they keep between requests."""
 
-    def __init__(self, server: LanguageServer) -> None:
-        self._server, self._checker = server, Checker.load()
+    def __init__(self, server: LanguageServer, debounce_seconds: float = DEBOUNCE_SECONDS) -> None:
+        self._server, self._checker, self._debounce_seconds = server, Checker.load(), debounce_seconds
         self._completers: dict[str, Completer] = {}  # by language; each keeps its KV cache
         self._completion_thread, self._check_thread = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._completions: dict[str, asyncio.Future[types.CompletionList]] = {}  # by URI
@@ -85,7 +85,7 @@ class Assistant:
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         self._cancel(params.text_document.uri)
-        self._check_later(params.text_document.uri, DEBOUNCE_SECONDS)
+        self._check_later(params.text_document.uri, self._debounce_seconds)
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
