@@ -9,15 +9,16 @@ import json
 import os
 import stat
 import tomllib
+from io import BufferedReader
 from pathlib import Path
 from reprlib import repr as shorten
-from typing import Any, BinaryIO
+from typing import Any
 
 MAX_TEXT_BYTES = 100_000_000
 """The limit of a JSON or TOML file; the largest that rarename writes are about a hundredth of it."""
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file, or a link to one. A pipe or a device is an error: reading it might never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

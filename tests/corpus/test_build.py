@@ -14,15 +14,17 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import rarename
+from rarename.cli.main import main
 from rarename.corpus import value_ranks
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
 from rarename.corpus.document import SourceOptions
 from rarename.corpus.near_duplicates import stable_hash
-from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table
+from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table, table_digests, write_table
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, RarenameError, SourceError, UnknownName, UsageError
 from rarename.syntax import PYTHON, parse
@@ -176,7 +178,7 @@ def test_other_content_of_the_same_size_has_another_digest(tmp_path, corpus_fold
     shutil.copytree(corpus_folder, tmp_path / "corpus")
     path = tmp_path / "corpus" / "values.arrow"
     path.write_bytes(path.read_bytes().replace(b"self", b"this"))
-    assert content_digest(tmp_path / "corpus") != content_digest(corpus_folder)
+    assert table_digests(tmp_path / "corpus") != table_digests(corpus_folder)
 
 
 def test_intermediate_files_are_removed(corpus_folder):
@@ -509,7 +511,8 @@ def test_a_folder_without_a_manifest_is_not_a_corpus(tmp_path):
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": "rarename-corpus", "version": 2}', "is damaged: KeyError"),
+        ('{"format": "rarename-corpus", "version": 2}', "is damaged: language is missing"),
+        ("[" * 200_000, "is damaged: it is nested too deep"),
         ('{"format": "rarename-corpus", "version": 99}', "99; this rarename reads rarename-corpus version 2"),
     ],
 )
@@ -526,6 +529,97 @@ def test_a_truncated_table_is_an_error(tmp_path, corpus_folder, size):
         file.truncate(size)
     with pytest.raises(CorpusError, match=r"values\.arrow is missing or damaged"):
         read_table(tmp_path / "values.arrow")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("language", "cobol", "language is 'cobol'; expected one of python, javascript, tokens"),
+        ("language", ["python"], "language is"),
+        ("request", {"settings": []}, r"request\.settings is \[\]; expected dict"),
+        ("sources", 3, "sources is 3; expected list"),
+        ("splits", [], r"splits is \[\]; expected dict"),
+        ("splits", {}, r"splits\.train is missing"),
+        ("splits", {"train": {"projects": "many"}}, r"splits\.train\.projects is 'many'; expected a whole number"),
+        ("types", "7", "types is '7'"),
+        ("values", None, "values is None"),
+        ("values", -1, "values is -1"),
+        ("digest", 1, "digest is 1"),
+        ("tables", ["values.arrow"], "tables is"),
+        ("skipped", "none", "skipped is 'none'"),
+        ("skipped", {"minified": 2}, r"skipped\.minified is 2; expected dict"),
+    ],
+)
+def test_a_manifest_with_wrong_types_is_an_error(tmp_path, corpus_folder, key, value, problem, capsys):
+    manifest = json.loads((corpus_folder / "manifest.json").read_text()) | {key: value}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorpusError, match=rf"manifest\.json is damaged: {problem}"):
+        Corpus(tmp_path)
+    assert main(["inspect", str(tmp_path)]) == 2
+    assert "unexpected" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def copied(tmp_path, corpus_folder):
+    return shutil.copytree(corpus_folder, tmp_path / "copied")
+
+
+def forget_tables(folder, **changes):
+    """A manifest as earlier versions wrote it."""
+    manifest = json.loads((folder / "manifest.json").read_text()) | changes
+    del manifest["tables"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("name", ["types.arrow", "values.arrow", "train-00000.arrow"])
+@pytest.mark.parametrize("damage", ["flip", "copy", "remove"])
+def test_a_table_that_prepare_did_not_write_is_an_error(copied, name, damage):
+    Corpus(copied)
+    content = bytearray((copied / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / name).unlink()
+    if damage == "flip":
+        (copied / name).write_bytes(content)
+    elif damage == "copy":
+        shutil.copy(copied / "test-00000.arrow", copied / name)
+    with pytest.raises(CorpusError, match=rf"{name} is (damaged or was replaced|missing): its SHA-256 is not in manif"):
+        Corpus(copied)
+    forget_tables(copied)
+    with pytest.raises(CorpusError, match="copied: a table is damaged, replaced or missing"):
+        Corpus(copied)
+
+
+def test_a_table_that_the_manifest_does_not_name_is_an_error(copied):
+    shutil.copy(copied / "train-00000.arrow", copied / "train-00001.arrow")
+    with pytest.raises(CorpusError, match=r"train-00001\.arrow is damaged or was replaced"):
+        Corpus(copied)
+
+
+def test_a_corpus_without_digests_of_its_tables_can_be_read(copied, corpus_folder):
+    forget_tables(copied)
+    assert Corpus(copied).digest() == Corpus(corpus_folder).digest()
+
+
+@pytest.mark.parametrize("kind", ["offsets", "type", "nulls", "missing"])
+def test_a_malformed_table_with_a_right_digest_is_an_error(copied, kind):
+    path = copied / "train-00000.arrow"
+    table, content = read_table(path), path.read_bytes()
+    if kind == "offsets":
+        offsets = table.column("values").chunk(0).offsets.to_numpy()
+        wrong = offsets.copy()
+        wrong[1] = 10**8  # far beyond the end
+        assert offsets.tobytes() in content
+        path.unlink()
+        path.write_bytes(content.replace(offsets.tobytes(), wrong.tobytes()))
+    else:
+        table = table.drop_columns(["values"])
+        if kind != "missing":
+            kinds = {"type": pa.int32(), "nulls": pa.list_(pa.int32())}
+            table = table.append_column("values", pa.nulls(table.num_rows, kinds[kind]))
+        write_table(path, table)
+    forget_tables(copied, digest=content_digest(table_digests(copied)))
+    with pytest.raises(CorpusError, match=r"train-00000\.arrow is malformed"):
+        Corpus(copied)
 
 
 def test_a_file_beyond_the_end_is_an_index_error(corpus):

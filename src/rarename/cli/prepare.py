@@ -102,7 +102,7 @@ def describe(manifest: dict[str, Any]) -> str:
     num_duplicates = sum(counts["duplicate_functions"] for counts in splits.values())
     text += f"{num_duplicates:,} functions left out because an identical one is kept\n"
     text += f"{sum(entry['count'] for entry in skipped.values()):,} skipped (listed in skipped.jsonl)\n"
-    examples = {reason: entry["examples"][0].replace("\n", " ")[:100] for reason, entry in skipped.items()}
+    examples = {reason: " ".join(entry["examples"][:1]).replace("\n", " ")[:100] for reason, entry in skipped.items()}
     rows = [[entry["count"], reason, examples[reason]] for reason, entry in skipped.items()]
     return text + table_text(["", "reason", "example"], rows)
 

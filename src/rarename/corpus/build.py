@@ -26,7 +26,7 @@ from rarename.corpus.selection import Selection, select_files
 from rarename.corpus.shards import Shard, count_shard, encode_shard, parse_shard, read_lines
 from rarename.corpus.sources import plan, resolve
 from rarename.corpus.splits import read_splits
-from rarename.corpus.store import FORMAT, MANIFEST, VERSION, content_digest, read_manifest
+from rarename.corpus.store import FORMAT, MANIFEST, VERSION, content_digest, read_manifest, table_digests
 from rarename.corpus.value_ranks import rank_types, rank_values, write_values
 from rarename.corpus.workers import Task, Workers
 from rarename.errors import CorpusError, UsageError
@@ -170,6 +170,7 @@ class _Build:
         self, sources: Sequence[Source], skips: Sequence[Skip], selection: Selection, num_types: int, num_values: int
     ) -> dict[str, Any]:
         write_text(self.corpus / "skipped.jsonl", "".join(json.dumps(asdict(skip)) + "\n" for skip in skips))
+        digests = table_digests(self.corpus)
         manifest = {
             "format": FORMAT,
             "version": VERSION,
@@ -179,7 +180,8 @@ class _Build:
             "splits": selection.counts,
             "types": num_types,
             "values": num_values,
-            "digest": content_digest(self.corpus),
+            "digest": content_digest(digests),
+            "tables": digests,
             "skipped": _count_skips(skips),
         }
         write_text(self.corpus / MANIFEST, json.dumps(manifest, indent=1) + "\n")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rarename.corpus.document import sha256
 from rarename.corpus.splits import SplitName
 from rarename.errors import CorpusError
 from rarename.io import replacing
-from rarename.syntax import Language, Role, Traversal, language_named
+from rarename.reading import check_shape, open_regular, read_json
+from rarename.syntax import LANGUAGES, Language, Role, Traversal, language_named
 from rarename.syntax.traversal import IDENTIFIER_ROLES, MisuseLabel
 from rarename.vocabulary import Special, Vocabulary, is_placeholder
 
@@ -44,6 +44,26 @@ _INT, _INTS = pa.int32(), pa.list_(pa.int32())
 NODE_COLUMNS = {"types": pa.int16(), "values": _INT, "parents": _INT, "roles": pa.int8(), "lines": _INT}
 # The fields of the `MisuseLabel` of a GREAT example.
 BUG_COLUMNS = {"bug_location": _INT, "repair_targets": _INTS, "repair_candidates": _INTS, "bug_kind": pa.string()}
+# What is read of each table: those of files, and two others.
+_FILE_COLUMNS = {"path": pa.string(), "project": pa.string(), "function_starts": _INTS, "function_lengths": _INTS}
+_FILE_COLUMNS |= {name: pa.list_(kind) for name, kind in NODE_COLUMNS.items()}
+_COLUMNS = {
+    "types": {"type": pa.string()},
+    "values": {"value": pa.large_string(), **dict.fromkeys(ROLE_GROUPS, pa.int64())},
+}
+
+_COUNT = range(2**53)
+_SPLIT_SHAPE = dict.fromkeys(("projects", "files", "functions", "nodes", "duplicate_functions"), _COUNT)
+_MANIFEST_SHAPE = {
+    "language": tuple(LANGUAGES),
+    "request": {"settings": {"sources": dict}},
+    "sources": [dict],
+    "splits": {str: _SPLIT_SHAPE},
+    "types": _COUNT,
+    "values": _COUNT,
+    "digest": str,
+    "skipped": {str: {"count": _COUNT, "examples": [str]}},
+}
 
 
 @dataclass(frozen=True)
@@ -107,6 +127,9 @@ class Corpus:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.manifest = read_manifest(self.path)
+        stats = ((table.name, table.stat()) for table in tables(self.path))
+        state = tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+        _check_tables(self.path.absolute(), json.dumps(self.manifest), state)
 
     @property
     def language(self) -> Language:
@@ -117,7 +140,7 @@ class Corpus:
         """Identifies the content of the corpus, whatever its folder and the command that made it."""
         # `prepare` has stored the digest of the tables, so they are not read. A table that was replaced since then most
         # likely has another size.
-        sizes = "".join(f"{path.name} {path.stat().st_size}\n" for path in sorted(self.path.glob("*.arrow")))
+        sizes = "".join(f"{path.name} {path.stat().st_size}\n" for path in tables(self.path))
         return hashlib.sha256(f"{self.manifest['digest']}\n{sizes}".encode()).hexdigest()
 
     def split(self, name: str) -> Split:
@@ -198,23 +221,64 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise CorpusError(f"{folder} is not finished; run the same `rarename prepare` again to resume")
         raise CorpusError(f"{folder} is not a corpus (it has no {MANIFEST}); make one with `rarename prepare`")
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = read_json(path)
+        check_shape(manifest, {"format": str, "version": int})
         met, expected = f"{manifest['format']} version {manifest['version']}", f"{FORMAT} version {VERSION}"
         if met == expected:
-            for key in ("language", "request", "sources", "splits", "types", "values", "digest", "skipped"):
-                manifest[key]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorpusError(f"{path} is damaged: {error!r}; prepare the corpus again") from error
+            check_shape(manifest, _MANIFEST_SHAPE)
+            check_shape(manifest["splits"], dict.fromkeys(SplitName, dict), "splits")
+            check_shape(manifest.get("tables", {}), {str: str}, "tables")
+    except ValueError as error:
+        raise CorpusError(f"{path} is damaged: {error}; prepare the corpus again") from error
     if met != expected:
         advice = "Prepare the corpus again with this version."
         raise CorpusError(f"{folder} has format {met}; this rarename reads {expected}. {advice}")
     return manifest
 
 
-def content_digest(corpus: Path) -> str:
+def tables(corpus: Path) -> list[Path]:
+    """The Arrow files of a corpus, by name."""
+    return sorted(corpus.glob("*.arrow"))
+
+
+def table_digests(corpus: Path) -> dict[str, str]:
+    """The SHA-256 of each table, by its name."""
+    digests = {}
+    for path in tables(corpus):
+        with open_regular(path) as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
+
+
+def content_digest(digests: dict[str, str]) -> str:
     """A SHA-256 of the names and bytes of all tables."""
-    lines = (f"{path.name} {sha256(path)}\n" for path in sorted(corpus.glob("*.arrow")))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return hashlib.sha256("".join(f"{name} {digests[name]}\n" for name in sorted(digests)).encode()).hexdigest()
+
+
+@cache
+def _check_tables(corpus: Path, manifest_text: str, state: tuple[Any, ...]) -> None:
+    """Raise CorpusError unless the tables are those that `prepare` wrote: Arrow reads damaged ones out of bounds.
+
+    A process checks a corpus once, and again if the `state` of its files has changed.
+    """
+    manifest, digests = json.loads(manifest_text), table_digests(corpus)
+    expected = manifest.get("tables", digests)  # manifests of earlier versions have only the digest of all tables
+    for name in sorted(expected.keys() | digests.keys()):
+        if expected.get(name) != digests.get(name):
+            problem = "is missing" if name not in digests else "is damaged or was replaced"
+            raise CorpusError(f"{corpus / name} {problem}: its SHA-256 is not in {MANIFEST}; prepare the corpus again")
+    if content_digest(digests) != manifest["digest"]:
+        problem = f"a table is damaged, replaced or missing: their SHA-256 is not the one in {MANIFEST}"
+        raise CorpusError(f"{corpus}: {problem}; prepare the corpus again")
+    for path in tables(corpus):
+        try:  # the digests may have been made for a malformed table
+            table = read_table(path)
+            table.validate(full=True)
+            for column, kind in _COLUMNS.get(path.stem, _FILE_COLUMNS).items():
+                if table.schema.field(column).type != kind or table.column(column).null_count:
+                    raise ValueError(f"{column} is not a column of {kind} without nulls")
+        except (pa.ArrowException, ValueError, KeyError) as error:
+            raise CorpusError(f"{path} is malformed: {error}; prepare the corpus again") from error
 
 
 @contextmanager
