@@ -159,13 +159,15 @@ def test_a_killed_process_is_resumed(config, undisturbed, tmp_path):
 
 @pytest.mark.parametrize("event", ["ctrl-c", "closed output"])
 def test_an_interrupted_run_ends_its_step_and_saves(config, undisturbed, tmp_path, event, monkeypatch, capsys):
-    def interrupt(text):
-        if event == "closed output":
+    def interrupt(text, file=None, flush=False):
+        if file is not None:  # a message, not a record
+            print(text, file=file)
+        elif event == "closed output":
             raise BrokenPipeError
-        signal.raise_signal(signal.SIGINT)
+        else:
+            signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("rarename.cli.train.write", interrupt)
-    monkeypatch.setattr("rarename.cli.train.discard_output", lambda: None)
+    monkeypatch.setattr("rarename.cli.train.print", interrupt, raising=False)
     monkeypatch.setattr("rarename.training.trainer.LOG_EVERY_STEPS", 3)
     rarely = dataclasses.replace(config, training=dataclasses.replace(config.training, save_every_seconds=1e9))
     folder = tmp_path / "run"
