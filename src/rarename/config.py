@@ -15,8 +15,6 @@ from pathlib import Path
 from reprlib import repr as shorten
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-import tomli_w
-
 from rarename.anonymize import STRATEGIES
 from rarename.errors import RunError, UnknownName, UsageError
 from rarename.io import write_text
@@ -280,6 +278,8 @@ def load_settings(path: Path) -> dict[str, Any]:
 
 def save_config(config: ExperimentConfig, path: Path) -> None:
     """Write a config as TOML."""
+    import tomli_w  # not needed to read one
+
     write_text(path, tomli_w.dumps({"version": FORMAT_VERSION} | dataclasses.asdict(config)))
 
 

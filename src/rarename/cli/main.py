@@ -37,10 +37,15 @@ Only the module of the chosen command is imported, so that `--help` is fast."""
 
 EXTRAS = {
     "distributed": "cluster",
+    "filelock": "train",
     "onnx": "export",
     "onnxscript": "export",
     "lsprotocol": "lsp",
     "pygls": "lsp",
+    "pyarrow": "train",
+    "safetensors": "train",
+    "tomli_w": "train",
+    "torch": "train",
     "matplotlib": "report",
     "scipy": "report",
     "sklearn": "report",

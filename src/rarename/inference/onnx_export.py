@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -57,7 +58,7 @@ class _Completion(nn.Module):
 
 
 def export_model(folder: ModelFolder, target: Path) -> None:
-    """Write the model of a run to a folder, in float32."""
+    """Write the model of a run to a folder. It computes in float32."""
     model: Any = load_model(folder.path, folder.config, folder.encoding).eval()
     ids = {name: torch.ones(2, 3, dtype=torch.int64) for name in ("types", "values")}
     if isinstance(model, CompletionModel):
@@ -84,7 +85,25 @@ def export_model(folder: ModelFolder, target: Path) -> None:
             input_names=list(inputs), output_names=list(graph.outputs),
         )  # fmt: skip
         assert program is not None
-        program.save(temporary, external_data=False)
+        proto = program.model_proto
+        _store_in_half_precision(proto)
+        temporary.write_bytes(proto.SerializeToString())
     for name in (CONFIG, ENCODING, CHECK_SETTINGS):
         if (folder.path / name).exists():
             shutil.copyfile(folder.path / name, target / name)
+
+
+def _store_in_half_precision(proto: Any) -> None:
+    """Halve the file where it changes no value: packaged weights are rounded to half precision."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph, casts = proto.graph, []
+    for tensor in graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype == np.float32 and array.size > 64 and np.array_equal(array, array.astype(np.float16)):
+            name = tensor.name
+            tensor.CopyFrom(numpy_helper.from_array(array.astype(np.float16), f"{name}.half"))
+            casts.append(helper.make_node("Cast", [tensor.name], [name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
