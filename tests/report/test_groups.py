@@ -30,7 +30,7 @@ def test_seeds_of_a_cell_are_averaged(results):
 @pytest.mark.parametrize(
     "changes",
     [{"language": "javascript"}, {"task": "completion"}, {"preset": "tiny"}, {"code": {"recipe": 2}},
-     {"corpus": {"name": "npm", "digest": "6"}}, {"split": "validation"}],
+     {"corpus": {"name": "npm", "digest": "6", "projects": 9}}, {"split": "validation"}],
 )  # fmt: skip
 def test_results_that_cannot_be_compared_are_in_different_groups(results, changes):
     results.add("ordered", 100, 0.3)
@@ -40,7 +40,9 @@ def test_results_that_cannot_be_compared_are_in_different_groups(results, change
 
 def test_groups_of_two_scales_have_different_titles(results):
     results.add("ordered", 100, 0.3)
-    results.add("ordered", 100, 0.6, experiment="large", preset="paper", corpus={"name": "py150", "digest": "7"})
+    results.add(
+        "ordered", 100, 0.6, experiment="large", preset="paper", corpus={"name": "py150", "digest": "7", "projects": 9}
+    )
     results.add("ordered", 100, 0.4, language="javascript")
     python, javascript = "Variable misuse, Python", "Variable misuse, JavaScript"
     titles = [group.title for group in groups(results)]
@@ -58,7 +60,7 @@ def test_experiments_are_one_group_and_a_model_counts_once(results):
 
 def test_of_two_equal_models_the_one_with_embeddings_is_taken(results):
     for experiment in ("a", "b", "c"):
-        embeddings = {"cosine": {}} if experiment == "b" else {}
+        embeddings = {"points": [], "cosine": {}} if experiment == "b" else {}
         results.add("ordered", 100, 0.3, experiment=experiment, embeddings=embeddings)
     (group,) = groups(results)
     assert [each.experiment for each in group.results] == ["b"]

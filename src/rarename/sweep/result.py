@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin
 
-from rarename.anonymize import STRATEGIES
 from rarename.errors import RunError
 from rarename.io import write_text
 from rarename.reading import check_shape, read_json
@@ -42,7 +41,7 @@ class Result:
 _COUNT = range(2**63)
 _SHAPE = {each.name: get_origin(each.type) or each.type for each in dataclasses.fields(Result)} | {
     "settings": {
-        "encoding.strategy": tuple(STRATEGIES),
+        "encoding.strategy": str,
         **dict.fromkeys(("encoding.vocabulary_size", "model.d_model", "model.num_layers", "seed"), _COUNT),
     },
     "corpus": {"name": str, "digest": str, "projects": _COUNT},
