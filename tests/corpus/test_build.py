@@ -622,6 +622,16 @@ def test_a_malformed_table_with_a_right_digest_is_an_error(copied, kind):
         Corpus(copied)
 
 
+def test_what_a_killed_process_left_is_removed_by_the_next_run(tmp_path, prepare_corpus, projects):
+    folder, source = tmp_path / "corpus", projects / "json"
+    part = folder / ".train-00000.arrow.0123456789ab.part"
+    for _ in ("unfinished", "finished"):
+        (folder / ".work").mkdir(parents=True)
+        part.touch()
+        prepare_corpus(folder, source)
+        assert not part.exists() and not (folder / ".work").exists()
+
+
 def test_a_file_beyond_the_end_is_an_index_error(corpus):
     split = corpus.split("train")
     with pytest.raises(IndexError, match="is out of range: the split has"):

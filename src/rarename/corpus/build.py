@@ -15,7 +15,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ def prepare(
     if (corpus / MANIFEST).exists():
         manifest = read_manifest(corpus)
         if manifest["request"] == request:
+            _remove_leftovers(corpus)
             progress.log(f"{corpus} is already finished; nothing was done")
             return manifest
         raise CorpusError(f"{corpus} is a corpus made from another request; choose another folder or remove it")
@@ -185,8 +186,16 @@ class _Build:
             "skipped": _count_skips(skips),
         }
         write_text(self.corpus / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-        shutil.rmtree(self.work, ignore_errors=True)
+        _remove_leftovers(self.corpus)
         return manifest
+
+
+def _remove_leftovers(corpus: Path) -> None:
+    """Remove intermediate files, and those that a killed process was writing, from a finished corpus."""
+    with suppress(OSError):  # a finished corpus may be read-only
+        for path in corpus.glob(".*.part"):
+            path.unlink(missing_ok=True)
+    shutil.rmtree(corpus / ".work", ignore_errors=True)
 
 
 def _count_skips(skips: Sequence[Skip]) -> dict[str, dict[str, Any]]:
