@@ -34,9 +34,11 @@ def test_the_paper_preset_of_misuse():
     config = preset("paper")
     assert config.encoding == EncodingConfig(1_000, "ordered", 250, 0)
     assert config.task == MisuseConfig("misuse", "paper", 0.0, 250, "independent", False, 0, 0.15)
-    assert config.model == ModelConfig(512, 6, 8, 2048, 8, 0.2, False, False, False, False)
+    assert config.model == ModelConfig(
+        512, 6, 8, 2048, 8, 0.2, False, False, False, False, "relu", "mixed", shared_offsets=True, ffn_dropout=True
+    )
     assert config.training == TrainingConfig(
-        25.0, 2_500, "adamw", 1e-5, 2e-3, "constant", 0, 0.0, 0.0, 50_000, 2_000, 0, 60.0
+        25.0, 4_000, "adam", 1e-5, 2e-3, "constant", 0, 0.0, 0.0, 50_000, 2_000, 0, 60.0, batch_size=32
     )
 
 
@@ -44,9 +46,11 @@ def test_the_paper_preset_of_completion():
     config = preset("paper", "completion")
     assert config.encoding == EncodingConfig(1_000, "ordered", 500, 0)
     assert config.task == CompletionConfig("completion", 500, 250, False)
-    assert config.model == ModelConfig(512, 6, 8, 2048, 32, 0.1, False, False, False, False)
+    assert config.model == ModelConfig(
+        512, 6, 8, 2048, 32, 0.1, False, False, False, False, "gelu", "pre", shared_offsets=True, ffn_dropout=False
+    )
     assert config.training == TrainingConfig(
-        20.0, 16_000, "adamw", 1e-3, 2e-3, "cosine", 2_000, 0.0, 0.2, 50_000, 2_000, 0, 60.0
+        20.0, 4_000, "adam", 1e-3, 2e-3, "cosine", 2_000, 0.0, 0.2, 50_000, 2_000, 0, 60.0, batch_size=32
     )
 
 
@@ -71,9 +75,11 @@ def test_the_presets_of_the_packaged_models():
 
 
 def test_choices_are_the_registries():
+    from rarename.model.transformer import ACTIVATIONS
     from rarename.tasks.misuse.injection import BUG_SAMPLERS
     from rarename.tasks.misuse.model import POINTER_HEADS
     from rarename.tasks.registry import TASKS
+    from rarename.training.optimizer import BETAS
     from rarename.training.trainer import SCHEDULES
 
     def choices(config_class, name):
@@ -81,7 +87,9 @@ def test_choices_are_the_registries():
 
     assert choices(MisuseConfig, "bug_sampler") == tuple(BUG_SAMPLERS)
     assert choices(MisuseConfig, "pointer_head") == tuple(POINTER_HEADS)
+    assert choices(ModelConfig, "activation") == tuple(ACTIVATIONS)
     assert choices(TrainingConfig, "lr_scheduler") == tuple(SCHEDULES)
+    assert choices(TrainingConfig, "optimizer") == tuple(BETAS)
     assert {setting.key: setting.choices for setting in describe("misuse")}["encoding.strategy"] == tuple(STRATEGIES)
     assert list(TASKS) == list(TASK_CONFIGS) == list(PRESETS)
     for name, config_class in TASK_CONFIGS.items():
@@ -126,6 +134,8 @@ def test_every_setting_has_a_help_text_and_its_default(task):
         ({"encoding.vocabulary_size": -5}, UsageError, "^encoding.vocabulary_size is -5; it must be at least 0$"),
         ({"task.multi_bug_rate": 5.0}, UsageError, "^task.multi_bug_rate is 5.0; it must be at most 1$"),
         ({"task.similarity_weight": 1.0}, UsageError, "^task.similarity_weight needs the bug_sampler 'local', not"),
+        ({"training.optimizer": "adam"}, UsageError, "^training.weight_decay is 0.01; adam has none: set it to 0, or"),
+        ({"model.shared_offsets": True}, UsageError, "^model.init_neighbour_heads needs offsets for each head; set"),
         ({"seed": -1}, UsageError, "^seed is -1; it must be at least 0$"),
     ],
 )
@@ -176,6 +186,17 @@ def test_a_config_of_another_version_is_refused(old, new, error, message, tmp_pa
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(error, match=message):
         load_config(path)
+
+
+@pytest.mark.parametrize("task", TASK_CONFIGS)
+def test_a_config_without_added_settings_has_what_its_code_did(task, tmp_path):
+    path = tmp_path / "config.toml"
+    save_config(preset("tiny", task), path)
+    names = {key.rpartition(".")[2] for key in configs.ADDED_SETTINGS}
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if line.partition(" ")[0] not in names))
+    assert "activation" not in path.read_text()
+    assert load_config(path) == preset("tiny", task)
 
 
 def test_differences_between_tasks_are_listed_by_key():

@@ -28,6 +28,12 @@ RECIPE_VERSION = 1
 MAX_NUMBER = 2**63
 """From this on, numbers of a config are refused: they overflow somewhere later."""
 
+ADDED_SETTINGS: dict[str, Any] = {
+    "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
+    "training.batch_size": 0,
+}  # fmt: skip
+"""Settings that older configs and results lack, and what their code did. It is not always the default of today."""
+
 _REMEDY = "use the version that wrote it, or train again with this one"
 
 
@@ -142,11 +148,21 @@ class ModelConfig(Settings):
     """Start with first-layer heads that attend to the adjacent nodes; a causal model also gets an induction head."""
     scale_embeddings: bool = False
     """Multiply embeddings by √d_model where they are read (Vaswani et al. 2017)."""
+    activation: Literal["relu", "gelu"] = "relu"
+    """Activation of the feed-forward layer; GELU by its tanh approximation."""
+    norm: Literal["pre", "mixed"] = "pre"
+    """Norms before attention, before feed-forward and at the end, or only after attention and before feed-forward."""
+    shared_offsets: bool = False
+    """Share the vectors of relative offsets between the heads of a layer."""
+    ffn_dropout: bool = False
+    """Also apply dropout to the hidden units of the feed-forward layer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % self.num_heads:
             raise ValueError(f"d_model is {self.d_model}; it must be a multiple of num_heads, {self.num_heads}")
+        if self.init_neighbour_heads and self.shared_offsets:
+            raise ValueError("init_neighbour_heads needs offsets for each head; set shared_offsets to false")
 
 
 @dataclass(frozen=True)
@@ -157,8 +173,8 @@ class TrainingConfig(Settings):
     """Number of passes over the training examples; may be fractional."""
     max_batch_nodes: int = bounded(4_000, minimum=1)
     """Largest number of nodes in a batch, padding included."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """AdamW for all parameters, or Muon for the matrices of attention and feed-forward and AdamW for the rest."""
+    optimizer: Literal["adamw", "muon", "adam"] = "adamw"
+    """AdamW, Muon for the matrices of attention and feed-forward with AdamW for the rest, or Adam as torch has it."""
     learning_rate: float = bounded(1e-5, minimum=0)
     """Peak learning rate of AdamW."""
     muon_learning_rate: float = bounded(2e-3, minimum=0)
@@ -179,6 +195,13 @@ class TrainingConfig(Settings):
     """Number of evaluations without improvement after which training stops; 0 never stops early."""
     save_every_seconds: float = bounded(60.0, minimum=0)
     """Seconds between two checkpoints."""
+    batch_size: int = bounded(0, minimum=0)
+    """Number of examples in a batch, whatever their length; 0 limits batches by `max_batch_nodes` instead."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.optimizer == "adam" and self.weight_decay:
+            raise ValueError(f"weight_decay is {self.weight_decay}; adam has none: set it to 0, or choose adamw")
 
 
 TaskConfig = MisuseConfig | CompletionConfig
@@ -255,9 +278,10 @@ def _checked(prefix: str, name: str, value: Any, part: Settings) -> Any:
 
 
 def load_config(path: Path) -> ExperimentConfig:
-    """Read a file of `save_config`. No key may be missing: the run may have used another default than today's."""
+    """Read a file of `save_config`. Only `ADDED_SETTINGS` may be missing: the run may have used other defaults."""
     settings = load_settings(path)
     known = flatten(dataclasses.asdict(_default_config(settings.get("task.name", "misuse")))).keys()
+    settings = {key: value for key, value in ADDED_SETTINGS.items() if key in known} | settings
     problems = [f"{key} is missing" for key in sorted(known - settings.keys())]
     problems += [f"{key} is unknown" for key in sorted(settings.keys() - known)]
     if problems:

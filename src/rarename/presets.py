@@ -38,9 +38,10 @@ _SMALL_COMPLETION: Preset = {
 PRESETS: dict[str, dict[str, Preset]] = {
     "misuse": {
         "paper": {
+            "model": {"norm": "mixed", "shared_offsets": True, "ffn_dropout": True},
             "training": {
-                "learning_rate": 1e-5, "lr_scheduler": "constant", "num_epochs": 25.0, "max_batch_nodes": 2_500,
-                "max_grad_norm": 0.0, "weight_decay": 0.0,
+                "optimizer": "adam", "learning_rate": 1e-5, "lr_scheduler": "constant", "num_epochs": 25.0,
+                "batch_size": 32, "max_grad_norm": 0.0, "weight_decay": 0.0,
             },
         },
         "small": _SMALL_MISUSE,
@@ -61,10 +62,10 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "completion": {
         "paper": {
             "encoding": {"num_placeholders": 500},
-            "model": {"max_relative_distance": 32, "dropout": 0.1},
+            "model": {"max_relative_distance": 32, "dropout": 0.1, "activation": "gelu", "shared_offsets": True},
             "training": {
-                "learning_rate": 1e-3, "lr_scheduler": "cosine", "warmup_steps": 2_000, "num_epochs": 20.0,
-                "max_batch_nodes": 16_000, "max_grad_norm": 0.2, "weight_decay": 0.0,
+                "optimizer": "adam", "learning_rate": 1e-3, "lr_scheduler": "cosine", "warmup_steps": 2_000,
+                "num_epochs": 20.0, "batch_size": 32, "max_grad_norm": 0.2, "weight_decay": 0.0,
             },
         },
         "small": _SMALL_COMPLETION,

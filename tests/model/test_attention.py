@@ -11,9 +11,9 @@ from rarename.model.attention import RelativeAttention
 from rarename.model.kv_cache import KVCache
 
 
-def make_attention(max_distance, dropout=0.0, causal=True):
+def make_attention(max_distance, dropout=0.0, causal=True, shared_offsets=False):
     torch.manual_seed(0)
-    attention = RelativeAttention(8, 2, max_distance, dropout, causal).double()
+    attention = RelativeAttention(8, 2, max_distance, dropout, causal, shared_offsets).double()
     for parameter in attention.parameters():
         torch.nn.init.normal_(parameter)
     return attention
@@ -31,7 +31,8 @@ def reference_attention(attention, hidden_states, attention_mask):
             for i in range(length):
                 keys = [j for j in range(length) if attention_mask[b, j] and (j <= i or not attention.causal)]
                 offsets = [max(-limit, min(limit, j - i)) + limit for j in keys]
-                rel_keys, rel_values = attention.rel_keys[h, offsets], attention.rel_values[h, offsets]
+                table = h % len(attention.rel_keys)  # one for each head, or one for all
+                rel_keys, rel_values = attention.rel_keys[table, offsets], attention.rel_values[table, offsets]
                 weights = ((k[keys] + rel_keys) @ q[i] / math.sqrt(d_head)).softmax(dim=0)
                 output[b, i, h] = weights @ (v[keys] + rel_values)
     return attention.out_proj(output.flatten(2))
@@ -45,11 +46,15 @@ def plain_forward(attention, hidden_states, attention_mask):
     return attention.out_proj(attended.transpose(1, 2).flatten(2))
 
 
+@pytest.mark.parametrize("shared_offsets", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("length", "max_distance"), [(1, 2), (3, 4), (7, 2), (9, 8), (11, 3)])
-def test_attention_equals_the_formula_in_values_and_gradients(length, max_distance, causal, monkeypatch):
+def test_attention_equals_the_formula_in_values_and_gradients(
+    length, max_distance, causal, shared_offsets, monkeypatch
+):
     monkeypatch.setattr(causal_kernel, "BLOCK_SIZE", 4)
-    attention = make_attention(max_distance, causal=causal)
+    attention = make_attention(max_distance, causal=causal, shared_offsets=shared_offsets)
+    assert len(attention.rel_keys) == len(attention.rel_values) == (1 if shared_offsets else 2)
     hidden_states = torch.randn(2, length, 8, dtype=torch.double, requires_grad=True)
     attention_mask = torch.ones(2, length, dtype=torch.bool)
     attention_mask[1, length // 2 + 1 :] = False

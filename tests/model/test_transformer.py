@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from rarename.config import ModelConfig
 from rarename.model.transformer import Transformer
+from rarename.presets import preset_config
 
 TINY = {"d_model": 16, "num_layers": 2, "num_heads": 2, "d_ff": 32, "dropout": 0.0}
 
@@ -20,8 +21,33 @@ def test_only_a_causal_model_has_a_kv_cache():
         Transformer(ModelConfig(**TINY), 5, 7).new_kv_caches()
 
 
-def test_the_paper_counts_19_million_parameters_without_embeddings():
-    assert Transformer(ModelConfig(), 10, 10).num_parameters() == pytest.approx(19e6, rel=0.03)
+@pytest.mark.parametrize(("task", "published"), [("misuse", 18_927_360), ("completion", 18_965_248)])
+def test_the_paper_presets_have_the_parameters_of_the_authors_without_embeddings(task, published):
+    """The causal model lacks the offsets to later nodes, which the authors' code never reads: 2 × 6 × 32 × 64."""
+    causal = task == "completion"
+    model = Transformer(preset_config("corpus", "paper", {}, task=task).model, 10, 10, causal)
+    assert model.num_parameters() == published - 2 * 6 * 32 * 64 * causal == pytest.approx(published, rel=0.002)
+
+
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+def test_a_layer_of_the_paper_preset_computes_what_that_of_the_authors_does(task):
+    torch.manual_seed(0)
+    sizes = {"model.d_model": 16, "model.num_layers": 1, "model.num_heads": 2, "model.d_ff": 32}
+    model = Transformer(preset_config("corpus", "paper", sizes, task=task).model, 5, 7, task == "completion").eval()
+    (layer,) = model.layers
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    types, values, mask = random_ids()
+    inputs = model.embed(types, values)
+    if task == "misuse":
+        between = layer.attn_norm(inputs + layer.attention(inputs, mask))
+        expected = between + layer.down_proj(layer.up_proj(layer.ffn_norm(between)).clamp(min=0))
+    else:
+        between = inputs + layer.attention(layer.attn_norm(inputs), mask)
+        x = layer.up_proj(layer.ffn_norm(between))
+        gelu = 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
+        expected = model.final_norm(between + layer.down_proj(gelu))
+    torch.testing.assert_close(model(types, values, mask), expected)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -38,8 +64,9 @@ def test_no_model_attends_to_padding_and_a_causal_one_not_to_later_nodes(causal)
     assert not torch.allclose(after[:, 4:], before[:, 4:])
 
 
-def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkeypatch):
-    """Seven dropouts in two layers, each with the configured rate, and only in training."""
+@pytest.mark.parametrize("ffn_dropout", [False, True])
+def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkeypatch, ffn_dropout):
+    """Seven or nine dropouts in two layers, each with the configured rate, and only in training."""
     calls = []
 
     def record(tensor, rate, training=True):
@@ -47,11 +74,11 @@ def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkey
         return tensor
 
     monkeypatch.setattr(F, "dropout", record)
-    model = Transformer(ModelConfig(**TINY | {"dropout": 0.3}), 5, 7)
+    model = Transformer(ModelConfig(**TINY | {"dropout": 0.3}, ffn_dropout=ffn_dropout), 5, 7)
     ids = random_ids()
     model(*ids)
     hidden_states, weights = (1, 6, 16), (1, 2, 6, 6)
-    per_layer = [weights, hidden_states, hidden_states]
+    per_layer = [weights, hidden_states, *[(1, 6, 32)] * ffn_dropout, hidden_states]
     assert calls == [(shape, 0.3, True) for shape in [hidden_states, *per_layer, *per_layer]]
     calls.clear()
     model.eval()(*ids)

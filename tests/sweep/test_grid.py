@@ -128,7 +128,7 @@ def test_our_results_match_our_experiment_files():
     """A change of a file, a default or a preset would make all results stale."""
     import dataclasses
 
-    from rarename.config import RECIPE_VERSION, flatten
+    from rarename.config import ADDED_SETTINGS, RECIPE_VERSION, flatten
     from rarename.sweep.result import read_result
 
     for path in sorted((ROOT / "results").glob("*/*.json")):
@@ -136,6 +136,6 @@ def test_our_results_match_our_experiment_files():
         spec = load_sweep(ROOT / "experiments" / f"{result.experiment}.toml")
         trial = next(each for each in spec.trials if each.name == result.trial)
         config = dataclasses.replace(trial.config(spec.corpus, result.language), corpus_digest=result.corpus["digest"])
-        assert result.settings == flatten(dataclasses.asdict(config)), path
+        assert ADDED_SETTINGS | result.settings == flatten(dataclasses.asdict(config)), path
         assert (result.title, result.reproduces) == (spec.title, spec.reproduces)
         assert result.code["recipe"] == RECIPE_VERSION

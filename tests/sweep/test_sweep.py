@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from rarename.cli.main import main
+from rarename.config import ADDED_SETTINGS
 from rarename.errors import UsageError
 from rarename.io import locked
 from rarename.runs.run import evaluate, train
@@ -298,6 +299,18 @@ def test_a_damaged_or_outdated_result_is_moved_aside_and_computed_again(sandbox,
     assert (statuses["full-0"].state, submitted) == ("done", ["full-0"])
     assert path.with_name("full-0.json.stale-1").exists()
     assert sandbox.content("full-0") == finished.content("full-0")
+
+
+def test_a_result_from_before_a_setting_was_added_counts(sandbox):
+    path = sandbox.result_path("full-0")
+    content = json.loads(path.read_text())
+    older = {key: value for key, value in content["settings"].items() if key not in ADDED_SETTINGS}
+    assert len(older) < len(content["settings"])
+    path.write_text(json.dumps(content | {"settings": older}))
+    sweep = sandbox.sweep()
+    assert sweep.statuses(sweep.select(["full-0"]))["full-0"].state == "done"
+    assert trials.run_name(older, 1) == trials.run_name(content["settings"], 1) == sandbox.run_folder("full-0").name
+    assert trials.run_name(older | {"model.activation": "gelu"}, 1) != trials.run_name(older, 1)
 
 
 # --- stopping, failing, sharing -----------------------------------------------------------------------------------

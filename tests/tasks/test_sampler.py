@@ -30,3 +30,12 @@ def test_training_is_shuffled_and_evaluation_is_sorted():
 def test_a_snippet_beyond_the_limit_has_its_own_batch():
     assert list(bucketed_batches(np.array([5, 50, 5]), 10, None)) == [[0, 2], [1]]
     assert list(bucketed_batches(np.zeros(0, np.int64), 10, np.random.default_rng(0))) == []
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_batches_of_a_number_of_snippets_have_like_lengths(seed):
+    rng = None if seed is None else np.random.default_rng(seed)
+    batches = list(bucketed_batches(LENGTHS, 1, rng, batch_size=32))
+    assert sorted(index for batch in batches for index in batch) == list(range(500))
+    assert sorted(map(len, batches)) == [500 % 32, *[32] * (500 // 32)]
+    assert sum(len(batch) * LENGTHS[batch].max() for batch in batches) < 1.1 * LENGTHS.sum()

@@ -5,7 +5,7 @@ import torch
 
 from rarename.config import ModelConfig, TrainingConfig
 from rarename.model.transformer import Transformer
-from rarename.training.optimizer import BETAS, Muon, build_optimizers, orthogonalize
+from rarename.training.optimizer import Muon, build_optimizers, orthogonalize
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,7 +53,7 @@ def test_muon_takes_the_matrices_of_the_layers():
     kinds = ("attention.qkv_proj", "attention.out_proj", "up_proj", "down_proj")
     assert names == {f"layers.{layer}.{kind}.weight" for layer in range(2) for kind in kinds}
     assert len(names) + len(others["params"]) == len(list(model.parameters()))
-    assert (matrices["peak_lr"], others["peak_lr"], others["betas"], BETAS) == (0.2, 0.1, (0.9, 0.98), (0.9, 0.98))
+    assert (matrices["peak_lr"], others["peak_lr"], others["betas"]) == (0.2, 0.1, (0.9, 0.98))
 
 
 def test_adamw_takes_all_parameters_by_default():
@@ -61,3 +61,18 @@ def test_adamw_takes_all_parameters_by_default():
     (adamw,) = build_optimizers(model, TrainingConfig())
     assert isinstance(adamw, torch.optim.AdamW)
     assert len(adamw.param_groups[0]["params"]) == len(list(model.parameters()))
+
+
+def test_adam_takes_the_steps_of_torch():
+    torch.manual_seed(0)
+    ours, theirs = torch.nn.Linear(8, 4), torch.nn.Linear(8, 4)
+    theirs.load_state_dict(ours.state_dict())
+    (adam,) = build_optimizers(ours, TrainingConfig(optimizer="adam", weight_decay=0.0, learning_rate=0.01))
+    adam.param_groups[0]["lr"] = 0.01
+    reference = torch.optim.Adam(theirs.parameters(), lr=0.01)
+    for inputs in torch.randn(5, 3, 8):
+        for model, optimizer in ((ours, adam), (theirs, reference)):
+            optimizer.zero_grad()
+            (model(inputs) ** 2).sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(ours.state_dict(), theirs.state_dict())

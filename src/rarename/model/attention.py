@@ -3,9 +3,10 @@
     score(i, j) = q_i · (k_j + a_K[clip(j - i)]) / √K
     output(i)   = Σ_j softmax_j(score(i, j)) · (v_j + a_V[clip(j - i)])
 
-`clip` limits the offset j - i to ±max_distance, so a_K and a_V hold few vectors per head. We compute q_i · a_K once per
-offset and `gather` it for every pair (i, j). For the values we sum the attention weights per offset with `scatter_add`
-and multiply once. No tensor of shape (L, L, K) is materialized, and `torch.export` accepts dynamic shapes.
+`clip` limits the offset j - i to ±max_distance, so a_K and a_V hold few vectors, for each head or shared by all. We
+compute q_i · a_K once per offset and `gather` it for every pair (i, j). For the values we sum the attention weights per
+offset with `scatter_add` and multiply once. No tensor of shape (L, L, K) is materialized, and `torch.export` accepts
+dynamic shapes.
 """
 
 import math
@@ -21,14 +22,23 @@ from rarename.model.kv_cache import KVCache
 class RelativeAttention(nn.Module):
     """Attention of every node to every other, or, if causal, to itself and the nodes before it."""
 
-    def __init__(self, d_model: int, num_heads: int, max_distance: int, dropout: float, causal: bool = False) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        max_distance: int,
+        dropout: float,
+        causal: bool = False,
+        shared_offsets: bool = False,
+    ) -> None:
         super().__init__()
         self.num_heads, self.max_distance, self.dropout, self.causal = num_heads, max_distance, dropout, causal
         num_offsets = max_distance + 1 if causal else 2 * max_distance + 1
         self.qkv_proj = nn.Linear(d_model, 3 * d_model)
         self.out_proj = nn.Linear(d_model, d_model)
-        self.rel_keys = nn.Parameter(torch.empty(num_heads, num_offsets, d_model // num_heads))  # a_K, (H, O, K)
-        self.rel_values = nn.Parameter(torch.empty(num_heads, num_offsets, d_model // num_heads))  # a_V, (H, O, K)
+        shape = 1 if shared_offsets else num_heads, num_offsets, d_model // num_heads
+        self.rel_keys = nn.Parameter(torch.empty(shape))  # a_K, (H or 1, O, K)
+        self.rel_values = nn.Parameter(torch.empty(shape))  # a_V, (H or 1, O, K)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor, kv_cache: KVCache | None = None) -> Tensor:
         """Map hidden states (B, L, D) to (B, L, D); `attention_mask` (B, S) is False for padding, which comes last."""

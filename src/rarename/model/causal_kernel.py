@@ -17,8 +17,8 @@ BLOCK_SIZE = 128
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, rel_keys: Tensor, rel_values: Tensor, dropout: float) -> Tensor:
-    """Attend from scaled queries (B, H, L, K) to keys and values (B, H, S, K); `rel_…` (H, O, K) end with offset 0."""
-    rel_keys, rel_values = rel_keys.to(q.dtype), rel_values.to(q.dtype)
+    """Attend from scaled queries (B, H, L, K) to keys and values (B, H, S, K); `rel_…` (H or 1, O, K) end at 0."""
+    rel_keys, rel_values = (each.to(q.dtype).expand(q.shape[1], -1, -1) for each in (rel_keys, rel_values))
     attended: Tensor = CausalAttentionFn.apply(q, k, v, rel_keys, rel_values, dropout)  # type: ignore[no-untyped-call]
     return attended
 

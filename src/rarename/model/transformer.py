@@ -1,6 +1,8 @@
 """The Transformer over a depth-first AST traversal: type and value ids of each node in, hidden states out."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -10,27 +12,39 @@ from rarename.model.attention import RelativeAttention
 from rarename.model.init import init_weights
 from rarename.model.kv_cache import KVCache
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": partial(F.gelu, approximate="tanh")}
+
 
 class Layer(nn.Module):
-    """Attention, then a feed-forward network, each with a residual connection and a norm before it."""
+    """Attention, then a feed-forward network, each with a residual connection and a norm."""
 
     def __init__(self, config: ModelConfig, causal: bool) -> None:
         super().__init__()
         self.attention = RelativeAttention(
-            config.d_model, config.num_heads, config.max_relative_distance, config.dropout, causal
+            config.d_model,
+            config.num_heads,
+            config.max_relative_distance,
+            config.dropout,
+            causal,
+            config.shared_offsets,
         )
         self.attn_norm = nn.LayerNorm(config.d_model)
         self.ffn_norm = nn.LayerNorm(config.d_model)
         self.up_proj = nn.Linear(config.d_model, config.d_ff)
         self.down_proj = nn.Linear(config.d_ff, config.d_model)
-        self.dropout = config.dropout
+        self.config = config
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor, kv_cache: KVCache | None = None) -> Tensor:
         """(B, L, D) to (B, L, D)."""
-        attn_out = self.attention(self.attn_norm(hidden_states), attention_mask, kv_cache)
-        hidden_states = hidden_states + F.dropout(attn_out, self.dropout, self.training)
-        ffn_out = self.down_proj(F.relu(self.up_proj(self.ffn_norm(hidden_states))))
-        return hidden_states + F.dropout(ffn_out, self.dropout, self.training)
+        config, is_pre = self.config, self.config.norm == "pre"
+        attn_in = self.attn_norm(hidden_states) if is_pre else hidden_states
+        attn_out = self.attention(attn_in, attention_mask, kv_cache)
+        hidden_states = hidden_states + F.dropout(attn_out, config.dropout, self.training)
+        hidden_states = hidden_states if is_pre else self.attn_norm(hidden_states)
+        activated = ACTIVATIONS[config.activation](self.up_proj(self.ffn_norm(hidden_states)))
+        if config.ffn_dropout:
+            activated = F.dropout(activated, config.dropout, self.training)
+        return hidden_states + F.dropout(self.down_proj(activated), config.dropout, self.training)
 
 
 class Transformer(nn.Module):
@@ -42,7 +56,7 @@ class Transformer(nn.Module):
         self.types = nn.Embedding(num_types, config.d_model)
         self.values = nn.Embedding(num_values, config.d_model)
         self.layers = nn.ModuleList(Layer(config, causal) for _ in range(config.num_layers))
-        self.final_norm = nn.LayerNorm(config.d_model)
+        self.final_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
         init_weights(self, config, causal)
 
     def forward(

@@ -170,7 +170,10 @@ def make_encoding(config: ExperimentConfig) -> Encoding:
 
 def _make_task(config: ExperimentConfig, encoding: Encoding) -> Task:
     task_class, corpus = TASKS[config.task.name], Corpus(config.corpus)
-    task: Task = task_class(corpus, encoding, config.task, config.training.max_batch_nodes, config.seed)
+    training = config.training
+    task: Task = task_class(
+        corpus, encoding, config.task, training.max_batch_nodes, config.seed, batch_size=training.batch_size
+    )
     return task
 
 

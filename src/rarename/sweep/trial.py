@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rarename.config import ExperimentConfig
+from rarename.config import ADDED_SETTINGS, ExperimentConfig
 from rarename.errors import RarenameError, RunError, UsageError
 from rarename.io import locked, write_text
 from rarename.progress import NullProgress
@@ -67,7 +67,8 @@ class _Stopped(Exception):
 def run_name(settings: Mapping[str, Any], recipe: Any) -> str:
     """The name of a run folder. The path of the corpus may change; its digest is one of the settings."""
     chosen = [settings.get(key) for key in ("task.name", "encoding.strategy", "encoding.vocabulary_size", "seed")]
-    hashed = json.dumps([recipe, sorted((key, value) for key, value in settings.items() if key != "corpus")])
+    old = {"corpus": settings.get("corpus")} | ADDED_SETTINGS  # so that the folders of older versions are found
+    hashed = json.dumps([recipe, sorted(item for item in settings.items() if item not in old.items())])
     return "-".join([*map(str, chosen), hashlib.sha256(hashed.encode()).hexdigest()[:8]])
 
 
@@ -80,7 +81,9 @@ def result_status(job: Job) -> TrialStatus:
         result = read_result(job.result_path)
     except RunError as error:
         return TrialStatus("open", str(error))
-    wanted, found = ({**each.settings, "recipe": each.code.get("recipe")} for each in (job.result, result))
+    wanted, found = (
+        {**ADDED_SETTINGS, **each.settings, "recipe": each.code.get("recipe")} for each in (job.result, result)
+    )
     differing = [key for key in wanted | found if key != "corpus" and wanted.get(key) != found.get(key)]
     reasons = [f"{key} ({found.get(key)!r}, not {wanted.get(key)!r})" for key in differing]
     reasons += ["no embeddings"] if job.has_embeddings and not result.embeddings else []

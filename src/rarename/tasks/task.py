@@ -81,11 +81,18 @@ class Task(ABC):
     masked_literals: frozenset[Role]  # the literals that every strategy replaces by a mask
 
     def __init__(
-        self, dataset: Callable[[str], Any], encoding: Encoding, config: Any, max_batch_nodes: int, seed: int
+        self,
+        dataset: Callable[[str], Any],
+        encoding: Encoding,
+        config: Any,
+        max_batch_nodes: int,
+        seed: int,
+        batch_size: int = 0,
     ) -> None:
         """`dataset` loads a split: items with `lengths` and `project_names`."""
         self.dataset = cache(dataset)
         self.encoding, self.config, self.max_batch_nodes, self.seed = encoding, config, max_batch_nodes, seed
+        self.batch_size = batch_size  # in examples; 0 limits batches by nodes
 
     @classmethod
     def check_encoding(cls, config: Any, num_placeholders: int) -> None:
@@ -135,8 +142,9 @@ class Task(ABC):
 
     def batches(self, epoch: int) -> Iterator[list[int]]:
         """The batches of an epoch as lists of indexes, in an order that depends on the seed."""
-        lengths = self.examples_each("train", epoch) * self.dataset("train").lengths
-        return bucketed_batches(lengths, self.max_batch_nodes, np.random.default_rng([self.seed, epoch]))
+        each, rng = self.examples_each("train", epoch), np.random.default_rng([self.seed, epoch])
+        num_items = max(1, self.batch_size // each) if self.batch_size else 0
+        return bucketed_batches(each * self.dataset("train").lengths, self.max_batch_nodes, rng, num_items)
 
     def eval_batches(self, split: str, limit: int = 0) -> Iterator[Batch]:
         """The batches of a split, or of `limit` items of it."""

@@ -1,4 +1,4 @@
-"""Optimizers: AdamW, or Muon (Jordan et al. 2024) for the matrices of the layers and AdamW for everything else.
+"""Optimizers: Adam, AdamW, or Muon (Jordan et al. 2024) for the matrices of the layers and AdamW for everything else.
 
 A gradient is large in a few directions, and a step along it learns little in the others. Muon sets all singular values
 of a step to about one. Small models then need about half as many examples. Steps have the root mean square of AdamW's
@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from rarename.config import TrainingConfig
 
-BETAS = (0.9, 0.98)
+BETAS = {"adamw": (0.9, 0.98), "muon": (0.9, 0.98), "adam": (0.9, 0.999)}
+"""Of AdamW, by `training.optimizer`. Without weight decay, AdamW is Adam."""
 MOMENTUM = 0.95
 NUM_ITERATIONS = 4
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -30,7 +31,7 @@ def build_optimizers(model: nn.Module, config: TrainingConfig) -> list[torch.opt
     in_layers = set(matrices)
     others = [parameter for parameter in model.parameters() if parameter not in in_layers]
     groups = [{"params": others, "peak_lr": config.learning_rate}]
-    adamw = torch.optim.AdamW(groups, betas=BETAS, weight_decay=config.weight_decay, fused=True)
+    adamw = torch.optim.AdamW(groups, betas=BETAS[config.optimizer], weight_decay=config.weight_decay, fused=True)
     return [adamw, Muon(matrices, config.muon_learning_rate, config.weight_decay)] if matrices else [adamw]
 
 

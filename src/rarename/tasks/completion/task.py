@@ -23,14 +23,22 @@ class CompletionTask(Task):
     vocabulary_roles = tuple(ROLE_GROUPS)
     masked_literals = frozenset()
 
-    def __init__(self, corpus: Corpus, encoding: Encoding, config: CompletionConfig, max_nodes: int, seed: int) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        encoding: Encoding,
+        config: CompletionConfig,
+        max_nodes: int,
+        seed: int,
+        batch_size: int = 0,
+    ) -> None:
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
         size, strides = config.window_size, {"train": config.stride}
 
         def dataset(split: str) -> WindowDataset:
             return WindowDataset(corpus, split, size, strides.get(split, max(1, size // 2)), mapping)
 
-        super().__init__(dataset, encoding, config, max_nodes, seed)
+        super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
 
     @staticmethod
     def build_model(config: CompletionConfig, model_config: ModelConfig, encoding: Encoding) -> CompletionModel:

@@ -34,7 +34,9 @@ class MisuseTask(Task):
     vocabulary_roles = ("names", "others", "numbers")
     masked_literals = frozenset({Role.STRING, Role.REGEXP})
 
-    def __init__(self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int) -> None:
+    def __init__(
+        self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int, batch_size: int = 0
+    ) -> None:
         if config.multi_bug_epochs and not corpus.language.function_types:
             raise UsageError("task.multi_bug_epochs injects bugs, but these examples have their own; set it to 0")
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
@@ -47,7 +49,7 @@ class MisuseTask(Task):
         def dataset(split: str) -> FunctionDataset:
             return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
 
-        super().__init__(dataset, encoding, config, max_nodes, seed)
+        super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
         self.collate = MisuseCollator(encoding, config)
 
     @staticmethod
