@@ -507,8 +507,9 @@ def test_check_without_a_model_for_the_language_is_exit_2(run, tmp_path, monkeyp
 def test_check_needs_nothing_of_the_extra_train(module):
     words = ["check", "-", "--language", "python"]
     code = f"import sys; sys.modules[{module!r}] = None; import rarename.cli.main as m; sys.exit(m.main({words}))"
-    done = subprocess.run([sys.executable, "-c", code], input="x = 1\n", capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "0 findings in 0 functions, 1 file\n"), done.stderr
+    text = "def load(myfnm):\n    with open(myfnm) as myfp:\n        data = myfnm.read()\n    return data\n"
+    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True)
+    assert done.returncode == 1 and "'myfp' fits better" in done.stdout, done.stderr
 
 
 def test_check_reads_standard_input(python_run):
