@@ -17,7 +17,7 @@ _SMALL_MISUSE: Preset = {
         "init_tied_qk": True, "init_neighbour_heads": True, "scale_embeddings": True,
     },
     "training": {
-        "learning_rate": 1e-3, "lr_scheduler": "linear", "warmup_steps": 200, "num_epochs": 3.0,
+        "optimizer": "muon", "learning_rate": 4e-3, "lr_scheduler": "linear", "warmup_steps": 200, "num_epochs": 3.0,
         "max_batch_nodes": 1_000,
     },
 }  # fmt: skip
@@ -30,7 +30,7 @@ _SMALL_COMPLETION: Preset = {
         "init_tied_qk": True, "init_copy_values": True, "init_neighbour_heads": True, "scale_embeddings": True,
     },
     "training": {
-        "learning_rate": 3e-3, "lr_scheduler": "linear", "warmup_steps": 200, "num_epochs": 1.0,
+        "optimizer": "muon", "learning_rate": 3e-3, "lr_scheduler": "linear", "warmup_steps": 200, "num_epochs": 1.0,
         "max_batch_nodes": 1_000, "eval_every_examples": 4_000, "eval_examples": 200,
     },
 }  # fmt: skip
