@@ -52,11 +52,13 @@ PRESETS: dict[str, dict[str, Preset]] = {
                 "pointer_head": "conditional", "usage_features": True, "multi_bug_epochs": 3,
             },
             "model": _SMALL_MISUSE["model"] | {"num_layers": 4},
-            "training": _SMALL_MISUSE["training"] | {"num_epochs": 4.0},
+            "training": _SMALL_MISUSE["training"] | {"optimizer": "adamw", "learning_rate": 1e-3, "num_epochs": 4.0},
         },
         "tiny": {
             "model": _SMALL_MISUSE["model"] | {"d_model": 64, "num_layers": 2, "d_ff": 128},
-            "training": _SMALL_MISUSE["training"] | {"learning_rate": 3e-3, "warmup_steps": 100, "num_epochs": 4.0},
+            "training": _SMALL_MISUSE["training"] | {
+                "optimizer": "adamw", "learning_rate": 3e-3, "warmup_steps": 100, "num_epochs": 4.0,
+            },
         },
     },
     "completion": {
@@ -72,12 +74,14 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "complete": _SMALL_COMPLETION | {
             "encoding": {"vocabulary_size": 5_000, "num_placeholders": 500},
             "task": {"stride": 500, "copy_pointer": True},
-            "training": _SMALL_COMPLETION["training"] | {"eval_every_examples": 8_000, "eval_examples": 400},
+            "training": _SMALL_COMPLETION["training"] | {
+                "optimizer": "adamw", "eval_every_examples": 8_000, "eval_examples": 400,
+            },
         },
         "tiny": _SMALL_COMPLETION | {
             "model": _SMALL_COMPLETION["model"] | {"d_model": 64, "num_layers": 2, "d_ff": 128},
             "training": _SMALL_COMPLETION["training"] | {
-                "warmup_steps": 100, "num_epochs": 2.0, "eval_every_examples": 2_000,
+                "optimizer": "adamw", "warmup_steps": 100, "num_epochs": 2.0, "eval_every_examples": 2_000,
             },
         },
     },
