@@ -184,7 +184,7 @@ def test_wrong_list_is_an_error(tmp_path, text, message):
     ("spec", "message"),
     [
         ("no/such", "'no/such' is neither a folder, a file nor a package; expected a path, pypi:NAME, "
-                    "npm:NAME, stdlib or @LIST"),
+                    "npm:NAME, parquet:PATH, stdlib or @LIST"),
         ("nul\0", "'nul\\x00' is neither a folder"),
         ("pypi:--pre", "'pypi:--pre' names no package; expected pypi:NAME or pypi:NAME==VERSION"),
         ("pypi:six>=1", "'pypi:six>=1' names no package"),

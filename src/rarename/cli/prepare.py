@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "specs", nargs="+", metavar="SOURCE",
         help="a folder, file, or archive (zip, wheel, tar); pypi:NAME[==VERSION]; npm:NAME[@VERSION]; stdlib; "
         "@LIST, a file with one source per line; a file of published records (PY150, JS150, GREAT); py150:DIR or "
-        "js150:DIR, the unpacked publication",
+        "js150:DIR, the unpacked publication; parquet:PATH, a Parquet file, a folder of them or a glob",
     )  # fmt: skip
     option("--language", required=True, choices=LANGUAGES)
     option("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: all cores)")
@@ -57,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--split-by", choices=SPLIT_UNITS, help="the unit of the splits (default: %(default)s)")
     option("--duplicate-clusters", type=Path, metavar="FILE", help="JSON list of clusters of duplicate paths")
     lists = "a manifest of files or list of repositories that may be used; can be repeated"
+    for name in ("text", "path", "project"):
+        columns = f"the column of the {name} in parquet:PATH (default: as in The Stack, github-code, CodeSearchNet)"
+        option(f"--{name}-column", metavar="NAME", help=columns)
     option("--allow-list", dest="allow_lists", type=Path, action="append", default=[], metavar="FILE", help=lists)
 
 

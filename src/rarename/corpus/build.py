@@ -55,8 +55,9 @@ def prepare(
     corpus, progress = Path(corpus), progress or NullProgress()
     config = for_paper_split(config)
     settings = json.loads(json.dumps(asdict(config), default=str))
-    if config.sources.paper_split is None:
-        del settings["sources"]["paper_split"]  # so that corpora made before this setting are still the same request
+    for name in ("paper_split", "text_column", "path_column", "project_column"):
+        if settings["sources"][name] is None:  # so that corpora made before this setting are still the same request
+            del settings["sources"][name]
     request = {"sources": list(specs), "settings": settings, "lists": _list_digests(specs, config)}
     if corpus.exists() and not corpus.is_dir():
         raise CorpusError(f"{corpus} is a file; choose another folder")

@@ -51,7 +51,7 @@ class Origin:
     """Where a source comes from, for the manifest."""
 
     spec: str  # as the user wrote it
-    kind: str  # `folder`, `file`, `archive`, `pypi`, `npm`, `stdlib`, `trees` or `great`
+    kind: str  # `folder`, `file`, `archive`, `pypi`, `npm`, `stdlib`, `trees`, `great` or `parquet`
     name: str
     version: str = ""
     sha256: str | None = None  # of the archive or record file; a folder has none
@@ -77,6 +77,10 @@ class SourceOptions:
     duplicate_clusters: Path | None = None  # a JSON list of clusters of paths; the first path of each is kept
     allow_lists: tuple[Path, ...] = ()  # manifests of files, or lists of repositories, that may be used
     paper_split: Path | None = None  # the folder of the lists that define the paper's split
+    # Parquet files; by default the columns of well-known data sets:
+    text_column: str | None = None
+    path_column: str | None = None
+    project_column: str | None = None
 
     def __post_init__(self) -> None:
         limits = ("max_file_bytes", "max_record_bytes", "max_members", "max_archive_bytes", "max_ratio")

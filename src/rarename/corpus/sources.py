@@ -13,6 +13,7 @@ from rarename.corpus.document import Chunk, Origin, Skip, Source, SourceOptions,
 from rarename.corpus.folder import PROJECT_FILES, FolderSource
 from rarename.corpus.packages import Package, fetch, is_package, parse_package, version_of
 from rarename.corpus.paper_split import FILES, mark_kept
+from rarename.corpus.parquet import PARQUET, ParquetSource, find_columns, parquet_files
 from rarename.corpus.record_files import TREES, RecordSource, read_allow_list, read_duplicates, sniff_records
 from rarename.discovery import ARCHIVE_ENDINGS, is_archive, printable
 from rarename.errors import SourceError, UsageError
@@ -76,6 +77,8 @@ def _expand(spec: str, language: Language) -> list[str]:
         if expected != language.name:
             raise SourceError(f"{spec} holds {expected}; use --language {expected}, not {language.name}")
         return [str(Path(folder) / name) for name in files]
+    if spec.startswith(PARQUET):
+        return [PARQUET + file for file in parquet_files(folder)]
     if not spec.startswith("@"):
         return [spec]
     path = Path(spec[1:])
@@ -87,6 +90,8 @@ def _expand(spec: str, language: Language) -> list[str]:
             raise SourceError(f"{path}: {entry!r} is a list within a list; name it on the command line")
     if not entries:
         raise SourceError(f"{path}: the list is empty; expected one source per line")
+    if any(entry.startswith(PARQUET) for entry in entries):
+        raise SourceError(f"{path}: a list cannot contain {PARQUET}PATH; name it on the command line")
     # `/` keeps an absolute path.
     return [entry if is_package(entry) or entry == STDLIB else str(path.parent / entry) for entry in entries]
 
@@ -98,6 +103,11 @@ def _open_local(spec: str, language: Language, options: SourceOptions) -> Source
         origin = Origin(STDLIB, STDLIB, STDLIB, ".".join(map(str, sys.version_info[:3])))
         path = Path(sysconfig.get_path("stdlib"))
         return FolderSource(0, origin, path, STDLIB, language.suffixes, options, project_depth=1)
+    if spec.startswith(PARQUET):
+        path = Path(spec.removeprefix(PARQUET)).resolve()
+        origin = Origin(spec, "parquet", _name_of(path), "", sha256(path))
+        columns = find_columns(path, options)
+        return ParquetSource(0, origin, path, origin.name, language.suffixes, options, columns)
     path = Path(spec)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
@@ -106,7 +116,7 @@ def _open_local(spec: str, language: Language, options: SourceOptions) -> Source
     if is_file:
         return _open_file(spec, path.resolve(), language, options)
     if not is_folder:
-        expected = f"expected a path, pypi:NAME, npm:NAME, {STDLIB} or @LIST"
+        expected = f"expected a path, pypi:NAME, npm:NAME, {PARQUET}PATH, {STDLIB} or @LIST"
         raise SourceError(f"{spec!r} is neither a folder, a file nor a package; {expected}")
     is_project = any((path / name).exists() for name in PROJECT_FILES)
     depth = int(not is_project) if options.project_depth is None else options.project_depth
