@@ -33,7 +33,7 @@ def preset(name, task="misuse", **settings):
 def test_the_paper_preset_of_misuse():
     config = preset("paper")
     assert config.encoding == EncodingConfig(1_000, "ordered", 250, 0)
-    assert config.task == MisuseConfig("misuse", "paper", 0.0, 250, "independent", False, 0, 0.15)
+    assert config.task == MisuseConfig("misuse", "published", 0.0, 250, "independent", False, 0, 0.15)
     assert config.model == ModelConfig(
         512, 6, 8, 2048, 8, 0.2, False, False, False, False, "relu", "mixed", shared_offsets=True, ffn_dropout=True
     )
@@ -133,6 +133,7 @@ def test_every_setting_has_a_help_text_and_its_default(task):
         ({"training.max_batch_nodes": 0}, UsageError, "^training.max_batch_nodes is 0; it must be at least 1$"),
         ({"encoding.vocabulary_size": -5}, UsageError, "^encoding.vocabulary_size is -5; it must be at least 0$"),
         ({"task.multi_bug_rate": 5.0}, UsageError, "^task.multi_bug_rate is 5.0; it must be at most 1$"),
+        ({"task.bug_sampler": "published", "task.multi_bug_epochs": 1}, UsageError, "^task.multi_bug_epochs must be 0"),
         ({"task.similarity_weight": 1.0}, UsageError, "^task.similarity_weight needs the bug_sampler 'local', not"),
         ({"training.optimizer": "adam"}, UsageError, "^training.weight_decay is 0.01; adam has none: set it to 0, or"),
         ({"model.shared_offsets": True}, UsageError, "^model.init_neighbour_heads needs offsets for each head; set"),

@@ -84,8 +84,9 @@ class MisuseConfig(Settings):
 
     name: Literal["misuse"] = "misuse"
     """Name of the task."""
-    bug_sampler: Literal["paper", "local"] = "paper"
-    """How bugs are sampled: between any two variables (paper), or between local names in scope (local)."""
+    bug_sampler: Literal["paper", "local", "published"] = "paper"
+    """How bugs are sampled: between any two variables (paper), between local names in scope (local), or as in the
+    published code, with its choice of functions and variables, and every bug in every epoch (published)."""
     similarity_weight: float = bounded(0.0, minimum=0)
     """In training with `local`, how much more probable bugs between similar names are."""
     max_function_nodes: int = bounded(250, minimum=1)
@@ -103,6 +104,8 @@ class MisuseConfig(Settings):
         super().__post_init__()
         if self.similarity_weight and self.bug_sampler != "local":
             raise ValueError(f"similarity_weight needs the bug_sampler 'local', not {self.bug_sampler!r}")
+        if self.multi_bug_epochs and self.bug_sampler == "published":
+            raise ValueError("multi_bug_epochs must be 0 with the bug_sampler 'published', which has one bug at a time")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ _SMALL_COMPLETION: Preset = {
 PRESETS: dict[str, dict[str, Preset]] = {
     "misuse": {
         "paper": {
+            "task": {"bug_sampler": "published"},
             "model": {"norm": "mixed", "shared_offsets": True, "ffn_dropout": True},
             "training": {
                 "optimizer": "adam", "learning_rate": 1e-5, "lr_scheduler": "constant", "num_epochs": 25.0,

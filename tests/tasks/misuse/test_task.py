@@ -226,3 +226,65 @@ def test_too_few_placeholders_are_refused(task, config, setting):
     with pytest.raises(UsageError, match=message):
         task.check_encoding(config, 80)
     task.check_encoding(config, 100)
+
+
+def published_dataset(tmp_path, prepare_corpus, text, language="python", max_nodes=250):
+    """The task on the functions of one file, and the only split that has any."""
+    suffix = {"python": "py", "javascript": "js"}[language]
+    (tmp_path / "src" / "a").mkdir(parents=True)
+    (tmp_path / "src" / "a" / f"m.{suffix}").write_text(text)
+    corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "src", language))
+    encoding = Encoding(corpus.vocabulary(100, *MisuseTask.vocabulary_roles), corpus.types, num_placeholders=250)
+    config = MisuseConfig(bug_sampler="published", max_function_nodes=max_nodes)
+    task = MisuseTask(corpus, encoding, config, 10_000, seed=0)
+    return task, next(split for split in ("train", "validation", "test") if len(corpus.split(split)))
+
+
+def test_every_published_bug_comes_in_every_epoch_with_a_clean_copy(tmp_path, prepare_corpus):
+    text = "def f(a, b, c):\n    return a, b, c\n\n\ndef g(a, b, c):\n    return a\n"
+    task, split = published_dataset(tmp_path, prepare_corpus, text)
+    dataset = task.dataset(split)
+    task.dataset = lambda _: dataset
+    assert dataset.bug_numbers.tolist() == [0, 1, 2, 0, 1]  # six nodes may be wrong in f, two in g
+    assert task.num_examples() == task.num_eval_examples(split) == 10
+    assert sorted(index for batch in task.batches(0) for index in batch) == list(range(5))
+    epochs = [task.make_batch(list(range(5)), epoch) for epoch in range(3)]
+    for batch in [*epochs, task.make_eval_batch(list(range(5)), split)]:
+        locations = batch.location.tolist()
+        assert locations[::2] == [0] * 5
+        assert 0 not in locations[1::2]
+        assert len(set(locations[1:6:2])) == 3  # each bug of a function is at another node
+        assert len(set(locations[7::2])) == 2
+        assert (batch.is_repair.any(axis=1) == (batch.location > 0)).all()
+    assert all(np.array_equal(epochs[0].name_ranks, each.name_ranks) for each in epochs)
+
+
+def test_a_published_function_hides_what_is_nested_in_it(tmp_path, prepare_corpus):
+    text = (
+        "def f(a, b, c):\n    def g(a, b, c):\n        return a, b, c\n    return g, a, b, c\n\n\n"
+        "async def h(x):\n    def k(x, y, z):\n        return x, y, z\n"
+    )
+    task, split = published_dataset(tmp_path, prepare_corpus, text, max_nodes=20)
+    dataset = task.dataset(split)
+    assert len(FunctionDataset(Corpus(tmp_path / "corpus"), split, max_nodes=20)) == 2  # g and k
+    assert dataset.bug_numbers.tolist() == [0, 1, 2]  # k: f is too long, and h is no FunctionDef
+    names = {task.encoding.values[rank] for rank in dataset[0].values[dataset[0].variables]}
+    assert names == {"x", "y", "z"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("python", "def f(a):\n    b = None\n    return a.c(d=True), b, 'e'\n", "a b None a True b"),
+        (
+            "javascript",
+            "function f(a) { var b = {c: a, $d: 1, 'e-f': 2, 3: 4}; return b.c + 'g' + null; }",
+            "f a b c a $d b c",
+        ),
+    ],
+)
+def test_published_variables(tmp_path, prepare_corpus, language, text, expected):
+    task, split = published_dataset(tmp_path, prepare_corpus, text, language)
+    function = task.dataset(split)[0]
+    assert [task.encoding.values[rank] if rank < len(task.encoding.values) else "?" for rank in
+            function.values[function.variables]] == expected.split()  # fmt: skip

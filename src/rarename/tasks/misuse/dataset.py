@@ -10,12 +10,27 @@ from numpy.typing import NDArray
 from rarename.corpus.store import Corpus
 from rarename.syntax.functions import Slice
 from rarename.syntax.scope import ScopeRules
-from rarename.tasks.misuse.functions import Function, is_eligible, is_unswappable, outermost_within
+from rarename.tasks.misuse.functions import (
+    Function,
+    is_eligible,
+    is_unswappable,
+    outermost_within,
+    published_functions,
+    published_variables,
+)
+from rarename.tasks.misuse.injection import repairable_nodes
 from rarename.tasks.rank_mapping import IDENTITY, RankMapping
+
+BUGS_PER_FUNCTION = 3
+"""Largest number of different bugs of a function (paper, section 4.1)."""
 
 
 class FunctionDataset(Sequence[Function]):
-    """The eligible functions of a split, by index. Published examples (GREAT) are taken whole, with their labels."""
+    """The eligible functions of a split, by index. Published examples (GREAT) are taken whole, with their labels.
+
+    With `is_published`, functions and variables are those of the published code, and a function comes once for each of
+    its bugs, in a row: `bug_numbers` counts them.
+    """
 
     def __init__(
         self,
@@ -25,12 +40,16 @@ class FunctionDataset(Sequence[Function]):
         mapping: RankMapping = IDENTITY,
         subtokens: NDArray[np.int16] | None = None,
         bigrams: NDArray[np.uint8] | None = None,
+        is_published: bool = False,
     ) -> None:
         self._subtokens, self._bigrams = subtokens, bigrams
         self._files: list[Function] = []
         self._slices: list[NDArray[np.int64]] = []  # the functions of each file
         project_ids: dict[str, int] = {}
-        index: list[tuple[int, int, int]] = []
+        index: list[tuple[int, int, int, int]] = []
+        # `isidentifier` knows no dollar sign.
+        names = [each.replace("$", "_").isidentifier() for each in corpus.values()] if is_published else []
+        is_identifier = np.array(names, dtype=bool)
         rules = ScopeRules.of(corpus.types, corpus.language)
         for number, file in enumerate(corpus.split(split)):
             encoded = Function(
@@ -39,6 +58,11 @@ class FunctionDataset(Sequence[Function]):
                 roles=file.roles,
                 scopes=rules.lookup_scopes(file.types, file.parents),
                 is_unswappable=is_unswappable(file.types, file.parents, corpus.types, corpus.language),
+                published_variables=published_variables(
+                    file.types, file.values, is_identifier, corpus.types, corpus.language
+                )
+                if is_published and file.bug is None
+                else None,
                 label=file.bug,
                 project=project_ids.setdefault(file.project, len(project_ids)),
             )
@@ -47,13 +71,17 @@ class FunctionDataset(Sequence[Function]):
             if file.bug is not None:
                 # In a few published bugs the correct name occurs nowhere else: pointing cannot repair them.
                 if len(encoded) <= max_nodes and (not file.bug.location or file.bug.repair_targets):
-                    index.append((number, 0, len(encoded)))
+                    index.append((number, 0, len(encoded), 0))
                 continue
             slices = [Slice(*pair) for pair in self._slices[-1].tolist()]
+            if is_published:
+                walk = published_functions(file.types, file.parents, corpus.types, corpus.language)
+                slices = sorted(set(walk).intersection(slices))  # without duplicates
             for start, length in outermost_within(slices, max_nodes):
-                if is_eligible(encoded.function_at(start, length)):
-                    index.append((number, start, length))
-        self._index = np.array(index, dtype=np.int64).reshape(-1, 3)  # file, start, length
+                if is_eligible(function := encoded.function_at(start, length)):
+                    num_bugs = min(len(repairable_nodes(function)), BUGS_PER_FUNCTION) if is_published else 1
+                    index += [(number, start, length, bug) for bug in range(num_bugs)]
+        self._index = np.array(index, dtype=np.int64).reshape(-1, 4)  # file, start, length, number of the bug
         self.project_names = list(project_ids)
         self.has_labels = any(file.label is not None for file in self._files)
         """Whether the examples come with published bugs, so that none are injected."""
@@ -63,9 +91,14 @@ class FunctionDataset(Sequence[Function]):
         """Number of nodes of each function."""
         return self._index[:, 2]
 
+    @property
+    def bug_numbers(self) -> NDArray[np.int64]:
+        """Which bug of its function each item has, from 0."""
+        return self._index[:, 3]
+
     def nested_slices(self, index: int) -> tuple[Slice, ...]:
         """A function and those nested in it, relative to its start; empty if it is not part of a file."""
-        file, start, length = self._index[index].tolist()
+        file, start, length, _ = self._index[index].tolist()
         first, last = np.searchsorted(self._slices[file][:, 0], (start, start + length)).tolist()
         return tuple(Slice(each - start, count) for each, count in self._slices[file][first:last].tolist())
 
@@ -73,7 +106,7 @@ class FunctionDataset(Sequence[Function]):
         return len(self._index)
 
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
-        file, start, length = self._index[index].tolist()
+        file, start, length, _ = self._index[index].tolist()
         function: Function = self._files[file].function_at(start, length)
         ranks = np.maximum(function.values, -1)  # the last row of a table is for nodes without a value
         tables = {"subtokens": self._subtokens, "bigrams": self._bigrams}

@@ -19,6 +19,15 @@ Mask = NDArray[np.bool_]
 
 _IS_VARIABLE = np.isin(np.arange(128), [int(role) for role in VARIABLE_ROLES])
 
+_PUBLISHED_FUNCTIONS = {
+    "python": frozenset({"FunctionDef"}),
+    "javascript": frozenset({"FunctionDeclaration", "FunctionExpression"}),
+}
+_PUBLISHED_VARIABLES = {
+    "python": frozenset({"NameParam", "NameStore", "NameLoad"}),
+    "javascript": frozenset({"Identifier", "VariableDeclarator", "Property"}),
+}
+
 
 @dataclass(frozen=True)
 class Function:
@@ -31,6 +40,7 @@ class Function:
     subtokens: NDArray[np.int16] | None = None  # subtoken ids of each name: see `rarename.subtokens`
     bigrams: NDArray[np.uint8] | None = None  # character bigrams of each name: see `similarity`
     is_unswappable: Mask | None = None  # names that cannot be replaced alone, such as one of the two tags of an element
+    published_variables: Mask | None = None  # the nodes that hold a variable, if `published_variables` chooses them
     label: MisuseLabel | None = None  # a published bug, which `values` already contains
     project: int = 0  # an index into `FunctionDataset.project_names`
 
@@ -64,6 +74,8 @@ class Function:
     @cached_property
     def is_variable(self) -> Mask:
         """Mask of the nodes that hold a variable."""
+        if self.published_variables is not None:
+            return self.published_variables
         if self.label is None:
             return _IS_VARIABLE[self.roles]
         # A few of the published repairs are not among the candidates published with them.
@@ -105,6 +117,38 @@ def is_eligible(function: Function) -> bool:
 def outermost_within(slices: Sequence[Slice], max_nodes: int) -> list[Slice]:
     """Of the functions with at most `max_nodes` nodes, the outermost."""
     return outermost([each for each in slices if each.length <= max_nodes])
+
+
+def published_functions(
+    types: NDArray[np.integer], parents: NDArray[np.int32], type_names: Sequence[str], language: Language
+) -> list[Slice]:
+    """The outermost functions of any length, as in the published code: a long one hides those nested in it."""
+    is_function = np.array([name in _PUBLISHED_FUNCTIONS.get(language.name, ()) for name in type_names])[types]
+    result, stop = [], 0
+    for start in np.nonzero(is_function)[0].tolist():
+        if start >= stop:
+            after = np.nonzero(parents[start + 1 :] < start)[0]
+            stop = start + 1 + int(after[0]) if len(after) else len(parents)
+            result.append(Slice(start, stop - start))
+    return result
+
+
+def published_variables(
+    types: NDArray[np.integer],
+    values: NDArray[np.integer],
+    is_identifier: Mask,
+    type_names: Sequence[str],
+    language: Language,
+) -> Mask:
+    """Mask of the variables of the published code: also None, True and False, and JavaScript's properties.
+
+    `is_identifier` has an entry for each value. A property whose value is no identifier is a string or a number.
+    """
+    chosen = _PUBLISHED_VARIABLES.get(language.name, frozenset())
+    is_variable: Mask = np.array([name in chosen for name in type_names])[types] & (values >= 0)
+    is_property = np.array([name == "Property" for name in type_names])[types]
+    is_variable[is_variable & is_property] = is_identifier[values[is_variable & is_property]]
+    return is_variable
 
 
 class NestedFunctions:

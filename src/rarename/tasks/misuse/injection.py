@@ -5,6 +5,7 @@ ids, before anonymization: otherwise a placeholder out of order would reveal it.
 
 `paper` takes any two variables. `local` replaces the read of a local name by another local name in scope: a mistake
 that people make, in code that always compiles. For training it can prefer similar names (`similarity`).
+`published` takes any two variables too, at up to three nodes of a function, one for each of its bugs.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,15 +26,22 @@ class InjectedBug(NamedTuple):
     wrong: int
 
 
-def sample_bug(function: Function, rng: np.random.Generator) -> InjectedBug | None:
-    """Sample as in the paper: any node whose name occurs again, and the name of any other variable node."""
-    nodes = function.variables
-    names = function.values[nodes]
-    distinct, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
-    repairable = nodes[counts[inverse] >= 2]
-    if len(distinct) < 2 or not len(repairable):
+def repairable_nodes(function: Function) -> NDArray[np.int64]:
+    """The variable nodes whose name occurs again."""
+    names = function.values[function.variables]
+    _, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
+    return function.variables[counts[inverse] >= 2]
+
+
+def sample_bug(function: Function, rng: np.random.Generator, number: int | None = None) -> InjectedBug | None:
+    """Sample as in the paper: any node whose name occurs again, and the name of any other variable node.
+
+    With a number, the bugs of one generator state are at different nodes, one for each number.
+    """
+    names, repairable = function.values[function.variables], repairable_nodes(function)
+    if len(np.unique(names)) < 2 or len(repairable) <= (number or 0):
         return None
-    location = int(rng.choice(repairable))
+    location = int(rng.choice(repairable) if number is None else rng.permutation(repairable)[number])
     # A node is drawn, not a name: frequent variables are the wrong one more often.
     return InjectedBug(location, int(rng.choice(names[names != function.values[location]])))
 
@@ -99,4 +107,5 @@ def _names_in_scope(function: Function, scope: int) -> NDArray[np.int64]:
 BUG_SAMPLERS: dict[str, Callable[[Function, np.random.Generator], InjectedBug | None]] = {
     "paper": sample_bug,
     "local": sample_local_bug,
+    "published": sample_bug,
 }

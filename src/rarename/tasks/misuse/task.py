@@ -11,8 +11,8 @@ from rarename.errors import UsageError
 from rarename.subtokens import subtoken_ids
 from rarename.syntax import Role
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
-from rarename.tasks.misuse.dataset import FunctionDataset, table_by_rank
-from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_local_bug, sample_local_bugs
+from rarename.tasks.misuse.dataset import BUGS_PER_FUNCTION, FunctionDataset, table_by_rank
+from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
 from rarename.tasks.misuse.loss import misuse_loss
 from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.model import MisuseModel
@@ -21,12 +21,12 @@ from rarename.tasks.misuse.similarity import character_bigrams
 from rarename.tasks.rank_mapping import RankMapping
 from rarename.tasks.task import EVAL_SEED, Loss, Task
 
-BUGS_PER_FUNCTION = 3
-"""Number of different bugs of a function (paper, section 4.1); each is seen once in as many epochs."""
-
 
 class MisuseTask(Task):
-    """The functions of a corpus, each once clean and once with a bug in an epoch."""
+    """The functions of a corpus, each once clean and once with a bug in an epoch.
+
+    The bugs of a function take turns; with the sampler `published`, all come in every epoch, each with a clean copy.
+    """
 
     config: MisuseConfig
     selection_metric = "joint_accuracy"
@@ -47,7 +47,8 @@ class MisuseTask(Task):
             bigrams = table_by_rank(corpus, mapping, character_bigrams(corpus.values()))
 
         def dataset(split: str) -> FunctionDataset:
-            return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams)
+            is_published = config.bug_sampler == "published"
+            return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams, is_published)
 
         super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
         self.collate = MisuseCollator(encoding, config)
@@ -106,7 +107,12 @@ class MisuseTask(Task):
         if function.label is not None:
             return [clean]  # unchanged, clean or with its published bug
         rng = np.random.default_rng(bug_seed)
-        if similarity_weight:
+        if self.config.bug_sampler == "published":
+            number = int(dataset.bug_numbers[index])
+            # All bugs of a function share a generator state, which does not depend on the epoch.
+            rng = np.random.default_rng([EVAL_SEED if epoch is None else self.seed, index - number])
+            bug = sample_bug(function, rng, number)
+        elif similarity_weight:
             bug = sample_local_bug(function, rng, similarity_weight)
         else:
             bug = BUG_SAMPLERS[self.config.bug_sampler](function, rng)
