@@ -57,10 +57,10 @@ def test_the_paper_preset_of_completion():
 def test_the_small_presets():
     misuse, completion = preset("small"), preset("small", "completion")
     assert misuse.model == ModelConfig(128, 3, 4, 512, 8, 0.0, True, False, True, True)
-    assert misuse.training == TrainingConfig(3.0, 1_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
+    assert misuse.training == TrainingConfig(3.0, 1_000, "muon", 4e-3, 2e-3, "linear", 200, 0.01, 1.0)
     assert completion.encoding.num_placeholders == completion.task.stride == 500
     assert completion.model == ModelConfig(128, 3, 2, 512, 32, 0.0, True, True, True, True)
-    assert completion.training == TrainingConfig(1.0, 1_000, "adamw", 3e-3, 2e-3, "linear", 200, 0.01, 1.0, 4_000, 200)
+    assert completion.training == TrainingConfig(1.0, 1_000, "muon", 3e-3, 2e-3, "linear", 200, 0.01, 1.0, 4_000, 200)
 
 
 def test_the_presets_of_the_packaged_models():
@@ -68,7 +68,7 @@ def test_the_presets_of_the_packaged_models():
     assert check.encoding == EncodingConfig(5_000, "ordered", 400, 6_000)
     assert check.task == MisuseConfig("misuse", "local", 4.0, 400, "conditional", True, 3, 0.15)
     assert check.model == dataclasses.replace(preset("small").model, num_layers=4)
-    assert check.training == dataclasses.replace(preset("small").training, num_epochs=4.0)
+    assert check.training == TrainingConfig(4.0, 1_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
     assert complete.encoding == EncodingConfig(5_000, "ordered", 500, 0)
     assert complete.task == CompletionConfig("completion", 500, 500, True)
     assert complete.model == preset("small", "completion").model
