@@ -30,7 +30,7 @@ MAX_NUMBER = 2**63
 
 ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
-    "training.batch_size": 0,
+    "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0,
 }  # fmt: skip
 """Settings that older configs and results lack, and what their code did. It is not always the default of today."""
 
@@ -84,13 +84,18 @@ class MisuseConfig(Settings):
 
     name: Literal["misuse"] = "misuse"
     """Name of the task."""
-    bug_sampler: Literal["paper", "local", "published"] = "paper"
-    """How bugs are sampled: between any two variables (paper), between local names in scope (local), or as in the
-    published code, with its choice of functions and variables, and every bug in every epoch (published)."""
+    bug_sampler: Literal["paper", "local", "realistic", "published"] = "paper"
+    """How bugs are sampled: between any two variables (paper), between local names in scope (local), the same with the
+    names and places of real misuses preferred (realistic), or as in the published code, with its choice of functions
+    and variables, and every bug in every epoch (published)."""
+    redraw_bugs: bool = False
+    """Draw another bug of a function in every epoch; otherwise three bugs take turns."""
     similarity_weight: float = bounded(0.0, minimum=0)
     """In training with `local`, how much more probable bugs between similar names are."""
     max_function_nodes: int = bounded(250, minimum=1)
     """Longer functions are left out."""
+    length_exponent: float = bounded(0.0, minimum=0, maximum=10)
+    """Draw functions for training in proportion to a power of their number of nodes; 0 takes each once in an epoch."""
     pointer_head: Literal["independent", "conditional"] = "independent"
     """Two independent pointers (paper), or a repair pointer conditioned on the location, over local names only."""
     usage_features: bool = False
@@ -104,6 +109,8 @@ class MisuseConfig(Settings):
         super().__post_init__()
         if self.similarity_weight and self.bug_sampler != "local":
             raise ValueError(f"similarity_weight needs the bug_sampler 'local', not {self.bug_sampler!r}")
+        if self.length_exponent and self.bug_sampler == "published":
+            raise ValueError("length_exponent must be 0 with the bug_sampler 'published', which takes every function")
         if self.multi_bug_epochs and self.bug_sampler == "published":
             raise ValueError("multi_bug_epochs must be 0 with the bug_sampler 'published', which has one bug at a time")
 

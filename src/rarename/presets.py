@@ -47,13 +47,15 @@ PRESETS: dict[str, dict[str, Preset]] = {
         },
         "small": _SMALL_MISUSE,
         "check": {
-            "encoding": {"vocabulary_size": 5_000, "num_placeholders": 400, "num_subtokens": 6_000},
+            "encoding": {"vocabulary_size": 5_000, "num_placeholders": 1_000, "num_subtokens": 6_000},
             "task": {
-                "bug_sampler": "local", "similarity_weight": 4.0, "max_function_nodes": 400,
+                "bug_sampler": "realistic", "redraw_bugs": True, "max_function_nodes": 1_000, "length_exponent": 1.2,
                 "pointer_head": "conditional", "usage_features": True, "multi_bug_epochs": 3,
             },
             "model": _SMALL_MISUSE["model"] | {"num_layers": 4},
-            "training": _SMALL_MISUSE["training"] | {"optimizer": "adamw", "learning_rate": 1e-3, "num_epochs": 4.0},
+            "training": _SMALL_MISUSE["training"] | {
+                "optimizer": "adamw", "learning_rate": 1e-3, "num_epochs": 4.0, "max_batch_nodes": 3_000,
+            },
         },
         "tiny": {
             "model": _SMALL_MISUSE["model"] | {"d_model": 64, "num_layers": 2, "d_ff": 128},

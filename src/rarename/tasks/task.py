@@ -144,7 +144,14 @@ class Task(ABC):
         """The batches of an epoch as lists of indexes, in an order that depends on the seed."""
         each, rng = self.examples_each("train", epoch), np.random.default_rng([self.seed, epoch])
         num_items = max(1, self.batch_size // each) if self.batch_size else 0
-        return bucketed_batches(each * self.dataset("train").lengths, self.max_batch_nodes, rng, num_items)
+        items, lengths = self.epoch_items(epoch)
+        for batch in bucketed_batches(each * lengths, self.max_batch_nodes, rng, num_items):
+            yield items[batch].tolist()
+
+    def epoch_items(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The items of an epoch, by default every index of the dataset, and their lengths."""
+        lengths = self.dataset("train").lengths
+        return np.arange(len(lengths)), lengths
 
     def eval_batches(self, split: str, limit: int = 0) -> Iterator[Batch]:
         """The batches of a split, or of `limit` items of it."""

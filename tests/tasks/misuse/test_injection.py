@@ -12,9 +12,18 @@ from rarename.errors import ParseError
 from rarename.syntax import JAVASCRIPT, PYTHON, Language, Role, Traversal, parse
 from rarename.syntax.functions import Slice, functions
 from rarename.syntax.lines import rewrite
+from rarename.tasks.misuse.features import FEATURES, REAL_WEIGHTS, misuse_features
 from rarename.tasks.misuse.functions import Function, NestedFunctions, is_eligible, outermost_within
-from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
-from rarename.tasks.misuse.similarity import bigram_similarity, character_bigrams
+from rarename.tasks.misuse.injection import (
+    BUG_SAMPLERS,
+    local_misuses,
+    misuse_pairs,
+    sample_bug,
+    sample_local_bug,
+    sample_local_bugs,
+    sample_realistic_bug,
+)
+from rarename.tasks.misuse.similarity import bigram_similarities, character_bigrams
 from rarename.vocabulary import Vocabulary
 
 SOURCE = """
@@ -123,8 +132,8 @@ def test_similarity_of_names():
     names = ["row", "rows", "ROW", "limit", None, "row" * 21, "größe"]
     bigrams = character_bigrams(names)
     expected = [1.0, 2 * 3 / (4 + 5), 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert bigram_similarity(bigrams[0], bigrams).tolist() == pytest.approx(expected)
-    assert bigram_similarity(bigrams[6], bigrams[6:]) == [1.0]
+    assert bigram_similarities(bigrams)[0].tolist() == pytest.approx(expected)
+    assert bigram_similarities(bigrams)[6, 6] == 1.0
 
 
 def test_similar_names_are_confused_in_proportion_to_their_weight():
@@ -135,15 +144,68 @@ def test_similar_names_are_confused_in_proportion_to_their_weight():
         bug = sample_local_bug(parsed.function, rng, similarity_weight=2.0)
         drawn[parsed.name_at(bug.location), parsed.names[bug.wrong]] += 1
     names = ["row", "rows", "limit"]
-    bigrams = dict(zip(names, character_bigrams(names), strict=True))
+    similarities = bigram_similarities(character_bigrams(names))
     weights = {
-        (original, wrong): math.exp(2.0 * bigram_similarity(bigrams[original], bigrams[wrong][None])[0])
-        for original in names
-        for wrong in names
+        (original, wrong): math.exp(2.0 * similarity)
+        for original, row in zip(names, similarities, strict=True)
+        for wrong, similarity in zip(names, row, strict=True)
         if original != wrong
     }
     for pair, weight in weights.items():
         assert drawn[pair] / num_draws == pytest.approx(weight / sum(weights.values()), abs=0.02)
+
+
+FEATURES_SOURCE = """
+def f(self, rows, row, unread):
+    total = row.size
+    send(total, self, key=row)
+    late = rows.size
+    return late.name, rows
+"""
+
+
+def features_of(place, wrong, text=FEATURES_SOURCE, language=PYTHON):
+    """The features that are not zero if a name stands at the number-th read of a name."""
+    parsed = parse_function(text, language)
+    function, (name, number) = parsed.function, place
+    reads = [node for node in np.nonzero(function.roles == Role.READ)[0].tolist() if parsed.name_at(node) == name]
+    locations, names, similarity = misuse_pairs(function, local_misuses(function))
+    matrix = misuse_features(function, locations, names, similarity)
+    chosen = (locations == reads[number]) & (names == parsed.names.index(wrong))
+    (row,) = matrix[chosen]
+    return {name: round(value, 2) for name, value in zip(FEATURES, row.tolist(), strict=True) if value}
+
+
+def test_features_of_a_misuse():
+    right = {"right_parameter": 1}
+    own = features_of(("total", 0), "rows")
+    assert own.items() >= {"argument": 1, "right_unread": 1, "log_reads": round(math.log1p(2), 2)}.items()
+    assert "similar" not in own
+    alike = features_of(("row", 0), "rows")
+    assert alike.items() >= (right | {"object": 1, "similarity": 0.67, "similar": 1, "wrong_attribute": 1}).items()
+    assert features_of(("rows", 0), "row")["wrong_attribute"] == 1  # row.size occurs, rows.size nowhere else
+    assert "wrong_attribute" not in features_of(("late", 0), "rows")
+    assert features_of(("row", 1), "self").items() >= (right | {"keyword": 1, "wrong_is_receiver": 1}).items()
+    assert features_of(("self", 0), "late")["right_is_receiver"] == 1
+    assert features_of(("self", 0), "unread")["wrong_unread"] == 1
+    assert {"wrong_bound_later", "wrong_unread"} & features_of(("self", 0), "late").keys() == {"wrong_bound_later"}
+    assert features_of(("rows", 1), "total")["log_distance"] == round(math.log1p(7), 2)  # seven nodes from rows.size
+    script = "function f(a, b) { return new F(a).x + a.y(b) }"
+    assert features_of(("a", 0), "b", script, JAVASCRIPT)["argument"] == 1
+    assert features_of(("a", 1), "b", script, JAVASCRIPT)["object"] == 1
+
+
+def test_realistic_bugs_are_drawn_by_their_features():
+    parsed, rng, num_draws = parse_function(FEATURES_SOURCE), np.random.default_rng(0), 4_000
+    locations, names, similarity = misuse_pairs(parsed.function, local_misuses(parsed.function))
+    weights = np.exp(misuse_features(parsed.function, locations, names, similarity) @ REAL_WEIGHTS)
+    expected = dict(zip(zip(locations.tolist(), names.tolist(), strict=True), weights / weights.sum(), strict=True))
+    drawn = Counter(sample_realistic_bug(parsed.function, rng) for _ in range(num_draws))
+    for bug, probability in expected.items():
+        assert drawn[bug] / num_draws == pytest.approx(probability, abs=0.025)
+    assert sample_realistic_bug(parse_function("def f():\n    return os.sep\n").function, rng) is None
+    many = sample_local_bugs(parsed.function, rng, 0.5, is_realistic=True)
+    assert {bug.location for bug in many} <= set(locations.tolist())
 
 
 @pytest.mark.parametrize("similarity_weight", [0.0, 4.0])

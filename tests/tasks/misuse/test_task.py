@@ -66,6 +66,29 @@ def test_three_bugs_of_a_function_take_turns():
     assert bugs_in(fake_task(seed=1), 0) != epochs[0]
 
 
+def test_bugs_may_be_drawn_again_in_every_epoch():
+    task = fake_task(redraw_bugs=True)
+    epochs = [str(bugs_in(task, epoch)) for epoch in range(5)]
+    assert len(set(epochs)) == 5
+    assert epochs[1] == str(bugs_in(fake_task(redraw_bugs=True), 1))
+
+
+def test_long_functions_come_more_often():
+    task = fake_task(length_exponent=2.0, redraw_bugs=True)
+    lengths = task.dataset("train").lengths
+    lengths[:4] = 48  # sixteen times the weight of the other sixteen
+    items, drawn = task.epoch_items(0)
+    assert len(items) == 20
+    assert sorted(set(items[items % 20 < 4].tolist())) == [each + 20 * copy for copy in range(4) for each in range(4)]
+    assert (lengths[items % 20] == drawn).all()
+    assert sorted(index for batch in task.batches(0) for index in batch) == sorted(items.tolist())
+    lengths[:4] = 12
+    batch = task.make_batch([3, 23, 43], 0)  # a copy has another bug
+    assert len({str(row) for row in batch.name_ranks.tolist()[1::2]}) == 3
+    others = [task.epoch_items(epoch)[0].tolist() for epoch in range(9)]
+    assert others[0] == task.epoch_items(0)[0].tolist()
+
+
 def test_each_function_comes_clean_and_with_a_bug():
     batch = fake_task().make_batch([3, 4], 0)
     assert (batch.location > 0).tolist() == [False, True, False, True]
@@ -156,14 +179,16 @@ def test_a_function_of_a_corpus_equals_that_of_its_file(tmp_path, prepare_corpus
         (tmp_path / "src" / name).mkdir(parents=True)
         (tmp_path / "src" / name / "m.py").write_text(f"{text}print({name})\n")
     corpus = Corpus(prepare_corpus(tmp_path / "corpus", tmp_path / "src", keep_near_duplicates=True))
-    datasets = [FunctionDataset(corpus, split, max_nodes=200) for split in ("train", "validation", "test")]
+    splits = ("train", "validation", "test")
+    datasets = [FunctionDataset(corpus, split, max_nodes=200, has_features=True) for split in splits]
     (dataset,) = [each for each in datasets if len(each)]  # equal functions are kept once
     encoding = Encoding(corpus.vocabulary(100, *MisuseTask.vocabulary_roles), corpus.types)
     tree = parse(text, PYTHON)
     file = Function.of_file(tree, PYTHON.roles(tree), PYTHON, encoding)
     outer, inner = functions(tree, PYTHON)
     function, expected = dataset[0], file.function_at(*outer)
-    for column in ("types", "roles", "scopes", "is_unswappable"):
+    assert file.receivers == tuple(set(file.values[[tree.values.index("self")]].tolist()))
+    for column in ("types", "roles", "scopes", "is_unswappable", "places"):
         assert getattr(function, column).tolist() == getattr(expected, column).tolist(), column
     assert function.is_unswappable.sum() == 1
     assert dataset.nested_slices(0) == ((0, len(function)), (inner.start - outer.start, inner.length))

@@ -39,6 +39,7 @@ JAVASCRIPT = Language(
         ("ArrayAccess",),
     ),
     call_types=frozenset({"CallExpression", "NewExpression"}),
+    receivers=frozenset({"self", "that", "_this"}),
     assignment_rewrites={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     naming_types=frozenset({"AssignmentExpression"}),
     record=JS150,

@@ -38,6 +38,7 @@ PYTHON = Language(
     root_type="Module",
     possible_wrappers=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
     call_types=frozenset({"Call"}),
+    receivers=frozenset({"self", "cls"}),
     keyword_argument_type="keyword",
     assignment_rewrites={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),

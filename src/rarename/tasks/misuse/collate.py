@@ -132,15 +132,21 @@ def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[n
 
     A variable that is bound and never read, or read before it is bound, hints at a bug.
     """
-    is_read = (roles == Role.READ) & is_variable
-    is_same = (name_ranks[:, :, None] == name_ranks[:, None, :]) & is_variable[:, None, :]  # (B, L, L)
-    num_reads = (is_same & is_read[:, None, :]).sum(axis=2)
-    num_bindings = (is_same & ~is_read[:, None, :]).sum(axis=2)
-    num_before = (is_same & np.tri(name_ranks.shape[1], k=-1, dtype=bool)).sum(axis=2)
     ids = np.zeros(name_ranks.shape, dtype=np.int64)
-    for count, max_count in zip((num_reads, num_bindings, num_before), _MAX_COUNTS, strict=True):
-        ids = ids * (max_count + 1) + np.minimum(count, max_count)
-    return np.where(is_variable, ids + 1, 0)
+    rows, nodes = np.nonzero(is_variable)
+    names = name_ranks[rows, nodes]
+    _, variables = np.unique(rows << 40 | (names + len(Special)), return_inverse=True)
+    is_read = roles[rows, nodes] == Role.READ
+    num_reads, num_uses = np.bincount(variables[is_read], minlength=len(variables)), np.bincount(variables)
+    order = np.argsort(variables, kind="stable")
+    num_before = np.empty(len(order), dtype=np.int64)
+    num_before[order] = np.arange(len(order)) - np.repeat(np.cumsum(num_uses) - num_uses, num_uses)
+    reads = num_reads[variables]
+    combined = np.zeros(len(order), dtype=np.int64)
+    for count, max_count in zip((reads, num_uses[variables] - reads, num_before), _MAX_COUNTS, strict=True):
+        combined = combined * (max_count + 1) + np.minimum(count, max_count)
+    ids[rows, nodes] = combined + 1
+    return ids
 
 
 def _subtokens(example: MisuseExample) -> NDArray[np.int16]:

@@ -15,6 +15,7 @@ from rarename.tasks.misuse.functions import (
     is_eligible,
     is_unswappable,
     outermost_within,
+    places,
     published_functions,
     published_variables,
 )
@@ -41,6 +42,7 @@ class FunctionDataset(Sequence[Function]):
         subtokens: NDArray[np.int16] | None = None,
         bigrams: NDArray[np.uint8] | None = None,
         is_published: bool = False,
+        has_features: bool = False,
     ) -> None:
         self._subtokens, self._bigrams = subtokens, bigrams
         self._files: list[Function] = []
@@ -50,6 +52,8 @@ class FunctionDataset(Sequence[Function]):
         # `isidentifier` knows no dollar sign.
         names = [each.replace("$", "_").isidentifier() for each in corpus.values()] if is_published else []
         is_identifier = np.array(names, dtype=bool)
+        receivers = [rank for rank, name in enumerate(corpus.values()) if name in corpus.language.receivers]
+        self._receivers = tuple(mapping.map_values(np.array(receivers, dtype=np.int64)).tolist())
         rules = ScopeRules.of(corpus.types, corpus.language)
         for number, file in enumerate(corpus.split(split)):
             encoded = Function(
@@ -64,6 +68,10 @@ class FunctionDataset(Sequence[Function]):
                 if is_published and file.bug is None
                 else None,
                 label=file.bug,
+                places=places(file.types, file.parents, file.roles, corpus.types, corpus.language)
+                if has_features
+                else None,
+                receivers=self._receivers,
                 project=project_ids.setdefault(file.project, len(project_ids)),
             )
             self._files.append(encoded)

@@ -29,6 +29,12 @@ _PUBLISHED_VARIABLES = {
 }
 
 
+PLACES = ("other", "argument", "callee", "object", "keyword")
+"""What stands around a variable: nothing special, a positional argument, the called function, the name before a dot,
+the value of a keyword argument."""
+OTHER, ARGUMENT, CALLEE, OBJECT, KEYWORD = range(len(PLACES))
+
+
 @dataclass(frozen=True)
 class Function:
     """One function, or a whole file before it is cut into functions; the arrays have one entry per node."""
@@ -40,6 +46,8 @@ class Function:
     subtokens: NDArray[np.int16] | None = None  # subtoken ids of each name: see `rarename.subtokens`
     bigrams: NDArray[np.uint8] | None = None  # character bigrams of each name: see `similarity`
     is_unswappable: Mask | None = None  # names that cannot be replaced alone, such as one of the two tags of an element
+    places: NDArray[np.int8] | None = None  # what stands around each variable: see `features`
+    receivers: tuple[int, ...] = ()  # the rank ids of names such as `self`
     published_variables: Mask | None = None  # the nodes that hold a variable, if `published_variables` chooses them
     label: MisuseLabel | None = None  # a published bug, which `values` already contains
     project: int = 0  # an index into `FunctionDataset.project_names`
@@ -61,6 +69,10 @@ class Function:
             scopes=ScopeRules.of(traversal.types, language).lookup_scopes(nodes, parents),
             subtokens=subtokens,
             is_unswappable=is_unswappable(nodes, parents, traversal.types, language),
+            places=places(nodes, parents, np.array(roles, dtype=np.int8), traversal.types, language),
+            receivers=tuple(
+                values[[node for node, value in enumerate(traversal.values) if value in language.receivers]].tolist()
+            ),
         )
 
     def function_at(self, start: int, length: int) -> "Function":
@@ -106,6 +118,29 @@ def is_unswappable(
     """Mask of the names that cannot be replaced alone; None if there are none, as in most files."""
     is_parent = np.array([name in language.unswappable_types for name in type_names])[types]
     return is_parent[parents] & (parents >= 0) if is_parent.any() else None
+
+
+def places(
+    types: NDArray[np.integer],
+    parents: NDArray[np.int32],
+    roles: NDArray[np.int8],
+    type_names: Sequence[str],
+    language: Language,
+) -> NDArray[np.int8]:
+    """The place of each node of a tree, an index of `PLACES`; `OTHER` for what is no variable that is read."""
+    nodes = np.arange(len(types))
+    is_call = np.array([name in language.call_types for name in type_names], dtype=bool)[types]
+    is_keyword = np.array([name == language.keyword_argument_type for name in type_names], dtype=bool)[types]
+    is_first = nodes == parents + 1
+    following = np.minimum(nodes + 1, len(nodes) - 1)
+    # A name is a leaf, so the attribute after its dot is the next node.
+    is_object = is_first & (roles[following] == Role.ATTRIBUTE) & (parents[following] == parents) & (following > nodes)
+    result = np.select(
+        [is_object, is_call[parents] & is_first, is_call[parents], is_keyword[parents]],
+        [OBJECT, CALLEE, ARGUMENT, KEYWORD],
+        OTHER,
+    )
+    return np.where((roles == Role.READ) & (parents >= 0), result, OTHER).astype(np.int8)
 
 
 def is_eligible(function: Function) -> bool:

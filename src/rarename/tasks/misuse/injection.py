@@ -5,6 +5,7 @@ ids, before anonymization: otherwise a placeholder out of order would reveal it.
 
 `paper` takes any two variables. `local` replaces the read of a local name by another local name in scope: a mistake
 that people make, in code that always compiles. For training it can prefer similar names (`similarity`).
+`realistic` is the same with the names and the places of real misuses preferred (`features`).
 `published` takes any two variables too, at up to three nodes of a function, one for each of its bugs.
 """
 
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.syntax import Role
+from rarename.tasks.misuse.features import REAL_WEIGHTS, misuse_features
 from rarename.tasks.misuse.functions import Function
-from rarename.tasks.misuse.similarity import bigram_similarity
+from rarename.tasks.misuse.similarity import bigram_similarities
 
 
 class InjectedBug(NamedTuple):
@@ -56,43 +58,83 @@ def sample_local_bug(
     return next(_sample_local(function, rng, 1, similarity_weight), None)
 
 
+def sample_realistic_bug(function: Function, rng: np.random.Generator) -> InjectedBug | None:
+    """Sample a local misuse; each is as probable as its features make it among real ones."""
+    return next(_sample_local(function, rng, 1, 0.0, is_realistic=True), None)
+
+
 def sample_local_bugs(
-    function: Function, rng: np.random.Generator, rate: float, similarity_weight: float = 0.0
+    function: Function,
+    rng: np.random.Generator,
+    rate: float,
+    similarity_weight: float = 0.0,
+    is_realistic: bool = False,
 ) -> tuple[InjectedBug, ...]:
     """Sample local bugs at about this fraction of the reads of local names, at least one if any is possible.
 
     Every replaced name still occurs where it is bound, so that each bug can be repaired.
     """
     num_reads = int(np.isin(function.values[function.roles == Role.READ], function.values[function.bindings]).sum())
-    return tuple(_sample_local(function, rng, max(1, int(rng.binomial(num_reads, rate))), similarity_weight))
+    limit = max(1, int(rng.binomial(num_reads, rate)))
+    return tuple(_sample_local(function, rng, limit, similarity_weight, is_realistic))
 
 
 def _sample_local(
-    function: Function, rng: np.random.Generator, limit: int, similarity_weight: float
+    function: Function, rng: np.random.Generator, limit: int, similarity_weight: float, is_realistic: bool = False
 ) -> Iterator[InjectedBug]:
-    values, others, weights = function.values, {}, {}
-    reads = np.nonzero(function.roles == Role.READ)[0]
-    reads = reads[np.isin(values[reads], values[function.bindings])]
-    if function.is_unswappable is not None:
-        reads = reads[~function.is_unswappable[reads]]
-    in_scope = {scope: _names_in_scope(function, scope) for scope in np.unique(function.scopes[reads]).tolist()}
-    for read in reads.tolist():
-        visible = in_scope[int(function.scopes[read])]
-        others[read] = visible[values[visible] != values[read]]
-        if similarity_weight:
-            assert function.bigrams is not None
-            similarity = bigram_similarity(function.bigrams[read], function.bigrams[others[read]])
-            weights[read] = np.exp(similarity_weight * similarity)
-    if similarity_weight:  # each next read is drawn in proportion to the sum of its weights
+    values = function.values
+    others = local_misuses(function)
+    reads = np.array(list(others), dtype=np.int64)
+    weights = _weights(function, others, similarity_weight, is_realistic)
+    if weights:  # each next read is drawn in proportion to the sum of its weights
         totals = np.array([each.sum() for each in weights.values()])
         order = reads[np.argsort(rng.exponential(size=len(reads)) / np.maximum(totals, 1e-9))]
     else:
         order = rng.permutation(reads)
     for location in order.tolist():
         if limit and len(others[location]):
-            probabilities = weights[location] / weights[location].sum() if similarity_weight else None
+            probabilities = weights[location] / weights[location].sum() if weights else None
             yield InjectedBug(location, int(rng.choice(values[others[location]], p=probabilities)))
             limit -= 1
+
+
+def local_misuses(function: Function) -> dict[int, NDArray[np.int64]]:
+    """For each read of a local name, a binding node of each other local name in scope."""
+    values = function.values
+    reads = np.nonzero(function.roles == Role.READ)[0]
+    reads = reads[np.isin(values[reads], values[function.bindings])]
+    if function.is_unswappable is not None:
+        reads = reads[~function.is_unswappable[reads]]
+    in_scope = {scope: _names_in_scope(function, scope) for scope in np.unique(function.scopes[reads]).tolist()}
+    visible = {read: in_scope[int(function.scopes[read])] for read in reads.tolist()}
+    return {read: nodes[values[nodes] != values[read]] for read, nodes in visible.items()}
+
+
+def misuse_pairs(
+    function: Function, others: dict[int, NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The local misuses as arrays: the locations, the wrong names, and the similarity to the correct ones."""
+    assert function.bigrams is not None
+    locations = np.repeat(np.array(list(others), dtype=np.int64), [len(nodes) for nodes in others.values()])
+    nodes = np.concatenate([np.zeros(0, dtype=np.int64), *others.values()])
+    involved, ids = np.unique(np.concatenate([locations, nodes]), return_inverse=True)
+    similarity = bigram_similarities(function.bigrams[involved])[ids[: len(locations)], ids[len(locations) :]]
+    return locations, function.values[nodes], similarity
+
+
+def _weights(
+    function: Function, others: dict[int, NDArray[np.int64]], similarity_weight: float, is_realistic: bool
+) -> dict[int, NDArray[np.float64]]:
+    """The weight of each local misuse; empty if all are equal."""
+    if not (similarity_weight or is_realistic):
+        return {}
+    locations, wrong, similarity = misuse_pairs(function, others)
+    if is_realistic:
+        scores = misuse_features(function, locations, wrong, similarity) @ REAL_WEIGHTS
+    else:
+        scores = similarity_weight * similarity
+    ends = np.cumsum([len(nodes) for nodes in others.values()])[:-1]
+    return dict(zip(others, np.split(np.exp(scores), ends), strict=True)) if others else {}
 
 
 def _names_in_scope(function: Function, scope: int) -> NDArray[np.int64]:
@@ -107,5 +149,6 @@ def _names_in_scope(function: Function, scope: int) -> NDArray[np.int64]:
 BUG_SAMPLERS: dict[str, Callable[[Function, np.random.Generator], InjectedBug | None]] = {
     "paper": sample_bug,
     "local": sample_local_bug,
+    "realistic": sample_realistic_bug,
     "published": sample_bug,
 }

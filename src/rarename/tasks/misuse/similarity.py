@@ -20,15 +20,17 @@ def character_bigrams(names: Iterable[str | None]) -> NDArray[np.uint8]:
     return np.array([_bits(name) for name in names], dtype="<u8").view(np.uint8).reshape(-1, NUM_BYTES)
 
 
-def bigram_similarity(one: NDArray[np.uint8], others: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The similarity of one name to others, from 0 (no common bigram) to 1 (the same bigrams).
+def bigram_similarities(bigrams: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The similarity of each name to each other: (names, names), from 0 (no common bigram) to 1 (the same bigrams).
 
-    >>> name, *others = character_bigrams(["num_rows", "num_cols", "Num_Rows"])
-    >>> bigram_similarity(name, np.array(others)).round(2).tolist()
-    [0.56, 1.0]
+    >>> bigram_similarities(character_bigrams(["num_rows", "num_cols", "Num_Rows"]))[0].round(2).tolist()
+    [1.0, 0.56, 1.0]
     """
-    ours, theirs = np.unpackbits(one).astype(np.int64), np.unpackbits(others, axis=1).astype(np.int64)
-    similarity: NDArray[np.float64] = 2 * (theirs @ ours) / np.maximum(ours.sum() + theirs.sum(axis=1), 1)
+    # Counts below 2**24 are exact in float32, whose product is faster than that of integers.
+    bits = np.unpackbits(bigrams, axis=1).astype(np.float32)
+    sizes = bits.sum(axis=1, dtype=np.int64)
+    common = (bits @ bits.T).astype(np.int64)
+    similarity: NDArray[np.float64] = 2 * common / np.maximum(sizes[:, None] + sizes, 1)
     return similarity
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rarename.config import MisuseConfig, ModelConfig
 from rarename.corpus.store import Corpus
@@ -43,12 +44,14 @@ class MisuseTask(Task):
         subtokens = bigrams = None
         if encoding.subtokens:
             subtokens = table_by_rank(corpus, mapping, subtoken_ids(corpus.values(), encoding.subtokens))
-        if config.similarity_weight:
+        is_realistic = config.bug_sampler == "realistic"
+        if config.similarity_weight or is_realistic:
             bigrams = table_by_rank(corpus, mapping, character_bigrams(corpus.values()))
 
         def dataset(split: str) -> FunctionDataset:
             is_published = config.bug_sampler == "published"
-            return FunctionDataset(corpus, split, config.max_function_nodes, mapping, subtokens, bigrams, is_published)
+            tables = mapping, subtokens, bigrams
+            return FunctionDataset(corpus, split, config.max_function_nodes, *tables, is_published, is_realistic)
 
         super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
         self.collate = MisuseCollator(encoding, config)
@@ -72,6 +75,21 @@ class MisuseTask(Task):
         each = multi_bug_epochs + self.examples_each("train") * (num_epochs - multi_bug_epochs)
         return round(each * len(self.dataset("train")))
 
+    def epoch_items(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """As many items as functions; with `length_exponent`, long functions several times and short ones seldom.
+
+        The item `index + copy · functions` is a further copy of a function, with another bug.
+        """
+        items, lengths = super().epoch_items(epoch)
+        if not self.config.length_exponent:
+            return items, lengths
+        expected = lengths.astype(float) ** self.config.length_exponent
+        # Systematic sampling: each function comes as often as expected, rounded up or down.
+        ends = np.cumsum(len(items) / expected.sum() * expected) + np.random.default_rng([self.seed, epoch, 4]).random()
+        counts = np.diff(np.floor(ends), prepend=0).astype(np.int64)
+        copies = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(items, counts) + len(items) * copies, np.repeat(lengths, counts)
+
     def make_batch(self, indexes: list[int], epoch: int) -> MisuseBatch:
         make = self._multi_bug_example if self.is_multi_bug_epoch(epoch) else self._pair
         return self.collate([example for index in indexes for example in make(self.dataset("train"), index, epoch)])
@@ -87,17 +105,18 @@ class MisuseTask(Task):
 
     def _multi_bug_example(self, dataset: FunctionDataset, index: int, epoch: int) -> list[MisuseExample]:
         """A function with many bugs, others in each epoch."""
-        function, rng = dataset[index], np.random.default_rng([self.seed, index, epoch, 2])
-        bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight)
+        function, rng = dataset[index % len(dataset)], np.random.default_rng([self.seed, index, epoch, 2])
+        is_realistic = self.config.bug_sampler == "realistic"
+        bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight, is_realistic)
         return [MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)]
 
     def _pair(self, dataset: FunctionDataset, index: int, epoch: int | None) -> list[MisuseExample]:
         """A function, clean and with a bug, for an epoch of training or, without one, for evaluation."""
-        function, similarity_weight = dataset[index], self.config.similarity_weight
+        function, similarity_weight = dataset[index % len(dataset)], self.config.similarity_weight
         if epoch is None:
             bug_seed, placeholder_seed, similarity_weight = [EVAL_SEED, index], [EVAL_SEED, index, 1], 0.0
         else:
-            bug_seed = [self.seed, index, epoch % BUGS_PER_FUNCTION]
+            bug_seed = [self.seed, index, epoch if self.config.redraw_bugs else epoch % BUGS_PER_FUNCTION]
             placeholder_seed = [*bug_seed, 1, epoch]
         clean_seed, buggy_seed = np.random.default_rng(placeholder_seed).integers(2**63, size=2).tolist()
         # A conditional head is evaluated as `rarename check` uses it: one prediction per nested function.

@@ -1,0 +1,124 @@
+"""Real fixes: functions of which a commit changed one variable name, as JSON Lines.
+
+Each line is an object with `before_function` (the text), `wrong` and `right` (the names), `repo`, `tier`, and where the
+wrong name stands in the text: `line` and `column` (from 1, in UTF-8 bytes), or `offset` (in UTF-16 units).
+"""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rarename.encoding import Encoding
+from rarename.errors import ParseError, UsageError
+from rarename.reading import check_shape, open_regular
+from rarename.syntax import Language, Role, Traversal
+from rarename.syntax.functions import functions, outermost
+from rarename.tasks.misuse.functions import Function
+from rarename.tasks.misuse.injection import InjectedBug
+from rarename.tasks.misuse.similarity import character_bigrams
+
+_SHAPE = {"before_function": str, "wrong": str, "right": str}
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One real fix. `text` can be parsed: a method of an object stands in one."""
+
+    repo: str
+    text: str  # with the wrong name
+    wrong: str
+    right: str
+    traversal: Traversal = field(repr=False)  # of the text
+    roles: list[Role] = field(repr=False)
+    node: int  # the node that holds the wrong name
+
+    def example(self, language: Language, encoding: Encoding) -> tuple[Function, InjectedBug] | None:
+        """The fixed function, and the fix undone; None if the wrong name occurs nowhere else in the function."""
+        values = [*self.traversal.values]
+        values[self.node] = self.right
+        fixed = replace(self.traversal, values=values)
+        slices = functions(fixed, language)
+        start, length = next(each for each in outermost(slices) if each.start <= self.node < sum(each))
+        function = Function.of_file(fixed, self.roles, language, encoding).function_at(start, length)
+        function = replace(function, bigrams=character_bigrams(values[start : start + length]))
+        same = [node for node in function.variables.tolist() if values[start + node] == self.wrong]
+        location = self.node - start
+        return (function, InjectedBug(location, int(function.values[same[0]]))) if same else None
+
+
+@dataclass
+class Fixes:
+    """The fixes of a file that can be used, and why others cannot."""
+
+    fixes: list[Fix]
+    skipped: Counter[str]
+
+
+def read_fixes(path: Path, language: Language, tiers: Container[str] = "A", splits: Mapping[str, str] | None = None,
+               split: str = "") -> Fixes:  # fmt: skip
+    """Read the fixes of some tiers. With `splits`, only those of projects in a split are read."""
+    result = Fixes([], Counter())
+    for number, row in _rows(path):
+        try:
+            check_shape(row, _SHAPE)
+            if row.get("language", language.name) != language.name:
+                result.skipped["of another language"] += 1
+            elif row.get("tier", "A") in tiers and (splits is None or splits.get(str(row.get("repo"))) == split):
+                result.fixes.append(_parse(row, language))
+        except ParseError as error:
+            result.skipped[error.reason] += 1
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from error
+    return result
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with open_regular(path) as raw:
+            is_compressed = raw.read(2) == b"\x1f\x8b"
+        with (gzip.open if is_compressed else open)(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    try:
+                        yield number, json.loads(line)
+                    except ValueError as error:
+                        raise UsageError(f"{path}, line {number}: not JSON: {error}") from error
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+
+
+def _parse(row: Mapping[str, Any], language: Language) -> Fix:
+    text, prefix = row["before_function"], ""
+    try:
+        traversal = language.parse(text, False)
+    except ParseError:
+        if language.name != "javascript":
+            raise
+        prefix = "({"  # a method is a program only inside an object
+        text = prefix + text + "})"
+        traversal = language.parse(text, False)
+    line, column = _position(row)
+    wanted = (line, column + len(prefix) * (line == 1))
+    roles = language.roles(traversal)
+    starts = functions(traversal, language)
+    for node, value in enumerate(traversal.values):
+        if value == row["wrong"] and roles[node] == Role.READ and traversal.span(node)[:2] == wanted:
+            if not any(each.start <= node < sum(each) for each in starts):
+                break
+            return Fix(str(row.get("repo", "")), text, row["wrong"], row["right"], traversal, roles, node)
+    raise ParseError("the wrong name is not a variable that a function reads")
+
+
+def _position(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Line, from 1, and column, from 0 in UTF-8 bytes, of the wrong name."""
+    try:
+        if "line" in row:
+            return int(row["line"]), int(row["column"]) - 1
+        before = row["before_function"].encode("utf-16-le")[: 2 * int(row["offset"])].decode("utf-16-le")
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a fix needs line and column, or offset: {error}") from error
+    return before.count("\n") + 1, len(before.rpartition("\n")[2].encode())
