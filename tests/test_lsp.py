@@ -149,12 +149,16 @@ class Client(LanguageClient):
         self.shown = []
         self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.published.put_nowait(params))
         self.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.shown.append(params.message))
+        self.watched = []
+        self.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self.watched.extend(params.registrations))
 
-    async def start(self, *, encoding="utf-16", command=("-m", "rarename", "lsp", "--stdio"), **options):
+    async def start(self, *, encoding="utf-16", command=("-m", "rarename", "lsp", "--stdio"), root=None, **options):
         await self.start_io(sys.executable, *command)
         general = types.GeneralClientCapabilities(position_encodings=[encoding])
-        capabilities = types.ClientCapabilities(general=general)
-        params = types.InitializeParams(capabilities, initialization_options=options)
+        files = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+        workspace = types.WorkspaceClientCapabilities(did_change_watched_files=files)
+        capabilities = types.ClientCapabilities(general=general, workspace=workspace)
+        params = types.InitializeParams(capabilities, initialization_options=options, root_uri=root)
         self.server_capabilities = (await self.initialize_async(params)).capabilities
         self.initialized(types.InitializedParams())
 
@@ -171,8 +175,8 @@ class Client(LanguageClient):
         document, position = types.TextDocumentIdentifier(URI), types.Position(line, character)
         return await self.text_document_completion_async(types.CompletionParams(document, position))
 
-    async def actions(self, where):
-        context = types.CodeActionContext([])
+    async def actions(self, where, only=None):
+        context = types.CodeActionContext([], only=only)
         document = types.TextDocumentIdentifier(URI)
         return await self.text_document_code_action_async(types.CodeActionParams(document, where, context))
 
@@ -193,6 +197,7 @@ def test_a_session():
         assert (published.version, found.code, found.range.start.line) == (1, "RN001", 2)
         (action,) = await client.actions(found.range)
         assert list(action.edit.changes[URI]) == [types.TextEdit(found.range, "height")]
+        assert not await client.actions(found.range, [types.CodeActionKind.SourceFixAll])
         # Two changes within the debounce: only the last one is checked, and until then there is no action.
         client.change(TEXT + "(", 2)
         client.change(TEXT + "x = area(1, he", 3)
@@ -211,13 +216,63 @@ def test_a_session():
 
 
 @pytest.mark.slow
-def test_wrong_options_are_shown_and_the_server_lives():
+def test_each_document_has_the_settings_of_its_nearest_file(tmp_path):
+    (tmp_path / "sub/vendor").mkdir(parents=True)
+    (tmp_path / "rarename.toml").write_text("min-confidence = 1.0\n")
+    settings = tmp_path / "sub/pyproject.toml"
+    settings.write_text("[tool.rarename]\n")
+    (tmp_path / "sub/area.py").write_text(TEXT)
+    files = [tmp_path / name for name in ("area.py", "sub/area.py", "sub/vendor/area.py")]
+
     async def session():
         client = Client()
-        await client.start(**{"min-confidence": 2})
-        client.open("def f(a):\n    return a\n")
-        assert not (await client.published.get()).diagnostics
-        assert "from 0 to 1" in client.shown[0]
+        await client.start(root=tmp_path.as_uri(), **{"extend-exclude": ["vendor"]})
+
+        async def counts(text=None):
+            """The number of findings of each document, checked again because a file with settings has changed."""
+            if text is not None:
+                settings.write_text(f"[tool.rarename]\n{text}\n")
+                client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([]))
+            published = {each.uri: each for each in [await client.published.get() for _ in files]}
+            return [len(published[file.as_uri()].diagnostics) for file in files]
+
+        for file in files:
+            client.open(TEXT, file.as_uri())
+        assert await counts() == [0, 1, 0]
+        assert [each["globPattern"] for each in client.watched[0].register_options["watchers"]] == [
+            "**/rarename.toml", "**/pyproject.toml",
+        ]  # fmt: skip
+        assert await counts("per-file-ignores = {'area.py' = ['RN001']}") == [0, 0, 0]
+        assert await counts("extend-exclude = []") == [0, 1, 0]  # the client's options win
+        arguments = ["--baseline", tmp_path / "old.json", "--write-baseline"]
+        subprocess.run([sys.executable, "-m", "rarename", "check", tmp_path / "sub", *arguments], check=True)
+        assert await counts("baseline = '../old.json'") == [0, 0, 0]
+        await client.end()
+
+    asyncio.run(asyncio.wait_for(session(), 120))
+
+
+@pytest.mark.slow
+def test_wrong_settings_are_shown_once_and_the_server_lives(tmp_path):
+    settings, file = tmp_path / "rarename.toml", tmp_path / "area.py"
+    settings.write_text("excude = []")
+
+    async def session():
+        client = Client()
+        await client.start(**{"min-confidense": 0.5})
+        client.open(TEXT, file.as_uri())
+        for _ in range(3):
+            document = types.TextDocumentIdentifier(file.as_uri())
+            client.text_document_did_save(types.DidSaveTextDocumentParams(document))
+            await client.text_document_completion_async(types.CompletionParams(document, types.Position(2, 19)))
+        while len(client.shown) < 2:
+            await asyncio.sleep(0.01)
+        settings.write_text("")
+        client.text_document_did_save(types.DidSaveTextDocumentParams(document))
+        assert (await client.published.get()).diagnostics
+        options, unknown = client.shown
+        assert "initialization options: unknown setting 'min-confidense'; did you mean 'min-confidence'?" in options
+        assert f"{settings}: unknown setting 'excude'; did you mean 'exclude'?" in unknown
         await client.end()
 
     asyncio.run(asyncio.wait_for(session(), 120))

@@ -9,6 +9,7 @@ import logging
 import re
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -17,6 +18,9 @@ from pygls.workspace import TextDocument
 
 from rarename._version import __version__
 from rarename.assist import CODE, Checker, Completer, Diagnostic
+from rarename.assist.baseline import read_baseline, split_by_baseline
+from rarename.assist.selection import Selection
+from rarename.assist.settings import CONFIG_FILES, Configuration, field_values
 from rarename.discovery import CHECKED, MAX_FILE_BYTES
 from rarename.errors import ParseError, RarenameError, UsageError
 from rarename.syntax import Language
@@ -26,6 +30,8 @@ DEBOUNCE_SECONDS = 0.3  # a document is checked when it has not changed for this
 MAX_ITEMS = 20  # names in a completion list
 _LANGUAGE_IDS = {"javascriptreact": "javascript"}
 _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}  # codec, bytes of a unit
+
+_Found = list[tuple[types.Diagnostic, str | None]]  # findings and their repairs
 
 logger = logging.getLogger(__name__)
 
@@ -65,20 +71,33 @@ class Assistant:
         self._completion_thread, self._check_thread = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._completions: dict[str, asyncio.Future[types.CompletionList]] = {}  # by URI
         self._checks: dict[str, asyncio.Task[None]] = {}
-        self._found: dict[str, tuple[int | None, list[tuple[types.Diagnostic, str | None]]]] = {}  # version, with fixes
+        self._found: dict[str, tuple[int | None, _Found]] = {}  # with the version that was checked
+        self._options: dict[str, Any] = {}  # win over the files with settings
+        self._shown: dict[str, str] = {}  # the last error of each document
 
     def initialize(self, params: types.InitializeParams) -> None:
-        """Read the options of the workspace."""
+        """Read the options: settings of the workspace."""
         options = params.initialization_options or {}
         try:
-            if not isinstance(options, dict) or options.keys() - {"min-confidence"}:
-                raise UsageError(f"the initialization options are {options!r}; expected only min-confidence")
-            threshold = options.get("min-confidence")
-            if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
-                raise UsageError(f"min-confidence is {threshold!r}; expected a number from 0 to 1")
-            self._checker = Checker.load(threshold=threshold)
+            if not isinstance(options, dict):
+                raise UsageError(f"the initialization options are {options!r}; expected settings")
+            self._options = field_values(options, "initialization options", self._root())
         except UsageError as error:
-            self._show(f"{error}; the defaults are used")
+            self._show("", error)
+
+    def initialized(self, _: types.InitializedParams) -> None:
+        """Ask the client to report changes of files with settings."""
+        workspace = self._server.client_capabilities.workspace
+        files = workspace and workspace.did_change_watched_files
+        if files and files.dynamic_registration:
+            watchers = [types.FileSystemWatcher(f"**/{name}") for name in CONFIG_FILES]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+            wanted = types.Registration("settings", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            self._server.client_register_capability(types.RegistrationParams([wanted]))
+
+    def settings_changed(self, _: types.DidChangeWatchedFilesParams) -> None:
+        for uri in list(self._server.workspace.text_documents):
+            self._check_later(uri, 0)
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         self._check_later(params.text_document.uri, 0)
@@ -86,6 +105,9 @@ class Assistant:
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         self._cancel(params.text_document.uri)
         self._check_later(params.text_document.uri, self._debounce_seconds)
+
+    def saved(self, params: types.DidSaveTextDocumentParams) -> None:
+        self._check_later(params.text_document.uri, 0)
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
@@ -113,15 +135,15 @@ class Assistant:
 
     def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """One action for each finding at the range, if the document has not changed since the check."""
-        uri, wanted = params.text_document.uri, params.range
+        uri, wanted, kind = params.text_document.uri, params.range, types.CodeActionKind.QuickFix
         version, found = self._found.get(uri, (None, []))
-        if version != self._server.workspace.get_text_document(uri).version:
+        is_wanted = params.context.only is None or any(kind.startswith(each) for each in params.context.only)
+        if not is_wanted or version != self._server.workspace.get_text_document(uri).version:
             return []
         actions = []
         for diagnostic, fix in found:
             if fix is not None and diagnostic.range.start <= wanted.end and wanted.start <= diagnostic.range.end:
                 edit = types.WorkspaceEdit(changes={uri: [types.TextEdit(diagnostic.range, fix)]})
-                kind = types.CodeActionKind.QuickFix
                 actions.append(types.CodeAction(f"Replace with {fix!r}", kind, [diagnostic], edit=edit))
         return actions
 
@@ -131,6 +153,8 @@ class Assistant:
                 pending.cancel()
 
     def _check_later(self, uri: str, seconds: float) -> None:
+        if uri in self._checks:
+            self._checks[uri].cancel()
         self._checks[uri] = asyncio.get_running_loop().create_task(self._check_and_publish(uri, seconds))
 
     async def _check_and_publish(self, uri: str, seconds: float) -> None:
@@ -140,28 +164,44 @@ class Assistant:
         if language is None:
             return
         try:
-            loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._check_thread, self._check, text, language, document.path)
-            positions = self._positions(text, language)
-            self._found[uri] = version, [(_diagnostic(each, positions), each.fix) for each in found]
+            run, arguments = asyncio.get_running_loop().run_in_executor, (text, language, self._path(document))
+            self._found[uri] = version, await run(self._check_thread, self._check, *arguments)
         except Exception as error:
             logger.exception("the check of %s failed", uri)
-            self._show(f"the check of {uri} failed: {error}")
+            self._show(uri, error)
             return
+        self._shown.pop(uri, None)
         diagnostics = [diagnostic for diagnostic, _ in self._found[uri][1]]
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def _check(self, text: str, language: Language, path: str) -> list[Diagnostic]:
-        """The findings in a text; none while it cannot be parsed."""
+    def _check(self, text: str, language: Language, path: Path) -> _Found:
+        """The findings in a text; none while it cannot be parsed, or if the settings leave its file out."""
+        selection = Selection(configuration := Configuration(self._options | {"force_exclude": True}))
+        if len(text) > MAX_FILE_BYTES or selection.leaves_out_named(path):
+            return []
         try:
-            return self._checker.check(text, language, path) if len(text) <= MAX_FILE_BYTES else []
+            found = self._checker.check(text, language, str(path), selection.min_confidence(path))
         except ParseError:
             return []
+        if baseline := configuration.settings_for(path.parent).baseline:
+            found, _ = split_by_baseline(found, read_baseline(baseline))
+        positions = self._positions(text, language)
+        return [(_diagnostic(each, positions), each.fix) for each in found]
+
+    def _path(self, document: TextDocument) -> Path:
+        """The file of a document. One that is not saved yet has the settings of its workspace."""
+        is_file = document.uri.startswith("file:") and document.path
+        return Path(document.path).resolve() if is_file else self._root() / "untitled"
+
+    def _root(self) -> Path:
+        return Path(self._server.workspace.root_path or ".").resolve()
 
     def _complete(self, text: str, language: Language, position: types.Position) -> types.CompletionList:
         positions = self._positions(text, language)
         line, column = positions.from_client(position)
         try:
+            if len(text) > MAX_FILE_BYTES:
+                raise ParseError("over the size limit")
             cursor = at_cursor(text, language, line, column)
         except RarenameError:  # no name can be here: a string, a comment, or directly after an operand
             return types.CompletionList(is_incomplete=False, items=[])
@@ -182,9 +222,12 @@ class Assistant:
     def _positions(self, text: str, language: Language) -> Positions:
         return Positions(text, language, types.PositionEncodingKind(self._server.workspace.position_encoding).value)
 
-    def _show(self, message: str) -> None:
-        shown = types.ShowMessageParams(types.MessageType.Error, f"rarename: {message}")
-        self._server.window_show_message(shown)
+    def _show(self, uri: str, error: Exception) -> None:
+        """Show an error, but the same one only once for a document."""
+        message = f"rarename: {error if isinstance(error, RarenameError) else f'the check of {uri} failed: {error!r}'}"
+        if self._shown.get(uri) != message:
+            self._shown[uri] = message
+            self._server.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
 
 
 def make_server() -> LanguageServer:
@@ -194,9 +237,12 @@ def make_server() -> LanguageServer:
     assistant = Assistant(server)
     features: dict[str, tuple[Any, Any]] = {
         types.INITIALIZE: (assistant.initialize, None),
+        types.INITIALIZED: (assistant.initialized, None),
         types.TEXT_DOCUMENT_DID_OPEN: (assistant.opened, None),
         types.TEXT_DOCUMENT_DID_CHANGE: (assistant.changed, None),
+        types.TEXT_DOCUMENT_DID_SAVE: (assistant.saved, None),
         types.TEXT_DOCUMENT_DID_CLOSE: (assistant.closed, None),
+        types.WORKSPACE_DID_CHANGE_WATCHED_FILES: (assistant.settings_changed, None),
         types.TEXT_DOCUMENT_COMPLETION: (assistant.complete, types.CompletionOptions(trigger_characters=[".", "#"])),
         types.TEXT_DOCUMENT_CODE_ACTION: (
             assistant.actions,

@@ -97,13 +97,15 @@ class Checker:
         """The confidence from which predictions in a language are reported."""
         return self.model(language).threshold if self._threshold is None else self._threshold
 
-    def check(self, text: str, language: str | Language, path: str = "<text>") -> list[Diagnostic]:
-        """Check one source text; raises ParseError if it cannot be parsed.
+    def check(
+        self, text: str, language: str | Language, path: str = "<text>", threshold: float | None = None
+    ) -> list[Diagnostic]:
+        """Check one source text; raises ParseError if it cannot be parsed or is minified.
 
         At most one diagnostic per function, nested or not, from top to bottom. `noqa` comments suppress them.
         """
         language = language_named(language) if isinstance(language, str) else language
-        found = self._predict(list(self._functions(_ParsedFile(text, language, path))))
+        found = self._predict(list(self._functions(_ParsedFile(text, language, path, min_confidence=threshold))))
         return [diagnostic for _, diagnostic in _unsuppressed(found)]
 
     def check_files(
@@ -195,6 +197,9 @@ class _ParsedFile:
     def __init__(
         self, text: str, language: Language, path: str, index: int = 0, min_confidence: float | None = None
     ) -> None:
+        # Long strings of data in a line do not make a file minified.
+        if is_minified(_DATA.sub("", re.sub(language.line_break.decode(), "\n", text))):
+            raise ParseError("minified")
         self.path, self.index, self.language, self.min_confidence = path, index, language, min_confidence
         self.traversal = language.parse(text, False)
         self.roles = language.roles(self.traversal)
@@ -273,9 +278,6 @@ class _PendingFunction:
 def _parse_file(file: SourceFile, index: int) -> _ParsedFile | Skipped:
     try:
         text = file.language.decode(file.content)
-        # Long strings of data in a line do not make a file minified.
-        if is_minified(_DATA.sub("", re.sub(file.language.line_break.decode(), "\n", text))):
-            return Skipped(file.path, None, "minified")
         return _ParsedFile(text, file.language, file.path, index, file.min_confidence)
     except ParseError as error:
         return Skipped(file.path, error.line or None, error.reason, error.detail)

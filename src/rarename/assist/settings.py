@@ -111,19 +111,22 @@ def load_settings(path: Path) -> Settings | None:
         content = tool["rarename"]
         if not isinstance(content, dict):
             raise UsageError(f"{path}: tool.rarename is {content!r}; expected a table")
-    return Settings(**{key.replace("-", "_"): _value(path, key, value) for key, value in content.items()})
+    return Settings(**field_values(content, str(path), path.absolute().parent))
 
 
-def _value(path: Path, key: str, value: Any) -> Any:
-    """Check and convert the value of a key."""
+def field_values(content: Mapping[str, Any], source: str, folder: Path) -> dict[str, Any]:
+    """Check settings; return the values of the fields of `Settings`. Patterns and paths are relative to the folder."""
+    return {key.replace("-", "_"): _value(source, folder, key, value) for key, value in content.items()}
+
+
+def _value(source: str, folder: Path, key: str, value: Any) -> Any:
     from rarename.assist.formats import FORMATS
 
     keys = [each.name.replace("_", "-") for each in fields(Settings)]
     if key not in keys:
         close = get_close_matches(key, keys, 1)
         advice = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(keys)}"
-        raise UsageError(f"{path}: unknown setting {key!r}; {advice}")
-    folder = path.absolute().parent
+        raise UsageError(f"{source}: unknown setting {key!r}; {advice}")
     if key in ("include", "exclude", "extend-exclude") and _is_list_of_text(value):
         return Patterns.of(folder, value)
     if key == "per-file-ignores" and isinstance(value, dict) and all(map(_is_list_of_text, value.values())):
@@ -144,7 +147,7 @@ def _value(path: Path, key: str, value: Any) -> Any:
         "baseline": "the name of a file",
         "output-format": f"one of {', '.join(FORMATS)}",
     }.get(key, "a list of patterns")
-    raise UsageError(f"{path}: {key} is {value!r}; expected {expected}")
+    raise UsageError(f"{source}: {key} is {value!r}; expected {expected}")
 
 
 def _is_list_of_text(value: Any) -> bool:
