@@ -4,17 +4,21 @@ import logging
 import platform
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rarename.errors import ClusterError
 
 CONNECT_SECONDS, WORKER_SECONDS = 5, 30
+CORPUS_PACKAGES = ("numpy", "pyarrow", "tree-sitter", "tree-sitter-javascript")
+"""Their versions must agree, so that all workers write the same bytes."""
+TRAINING_PACKAGES = ("numpy", "torch")
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,19 @@ class ClusterConfig:
     tls_ca_file: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    resources: Mapping[str, float] = field(default_factory=dict)  # that a task needs, such as {"GPU": 1}
 
 
 @contextmanager
-def connect(config: ClusterConfig, folder: Path) -> Iterator[Executor]:
-    """An executor on all workers of a cluster, once each has these versions and sees the folder.
+def connect(
+    config: ClusterConfig,
+    folders: Sequence[Path],
+    packages: Sequence[str] = CORPUS_PACKAGES,
+    one_thread: bool = False,
+) -> Iterator["ClusterExecutor"]:
+    """An executor on all workers of a cluster, once each has these versions and sees the folders.
 
-    A worker that appears later is checked before its first task.
+    With `one_thread`, a worker may not run two tasks at once. One that appears later is checked before its first task.
     """
     import cloudpickle
     from distributed import Client
@@ -52,27 +62,41 @@ def connect(config: ClusterConfig, folder: Path) -> Iterator[Executor]:
     try:
         client = Client(**{"scheduler_file" if is_file else "address": config.address}, **options)
     except (OSError, ValueError, TypeError) as error:
-        expected = "expected tcp://HOST:PORT, tls://HOST:PORT or a scheduler file"
-        raise ClusterError(f"no Dask scheduler answers at {config.address}; {expected} ({error})") from None
-    marker = folder.absolute() / f".visible-{uuid.uuid4().hex}"
-    with client:
+        wanted = "expected tcp://HOST:PORT, tls://HOST:PORT or a scheduler file"
+        raise ClusterError(f"no Dask scheduler answers at {config.address}; {wanted} ({error})") from None
+    name = f".visible-{uuid.uuid4().hex}"
+    markers = [folder.absolute() / name for folder in folders]
+    expected = (_versions(packages), *map(str, markers))
+    with client, ExitStack() as at_end:
         try:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError:
             advice = f"start some with: dask worker {config.address}"
             raise ClusterError(f"the scheduler at {config.address} has no workers; {advice}") from None
-        folder.mkdir(parents=True, exist_ok=True)  # as `prepare` does
-        marker.touch()
+        for marker in markers:
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            at_end.callback(marker.unlink, missing_ok=True)
+            marker.touch()
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        for worker, about in sorted(workers.items()):
+            if one_thread and about["nthreads"] > 1:
+                fault = f"runs {about['nthreads']} tasks in one process; start it with --nthreads 1"
+                raise ClusterError(f"the worker {worker} {fault}")
+        for name, amount in config.resources.items():
+            if not any(about["resources"].get(name, 0) >= amount for about in workers.values()):
+                advice = f"start some with: dask worker --resources {name}={amount:g}"
+                raise ClusterError(f"no worker at {config.address} has {name}={amount:g}; {advice}")
         this_module = sys.modules[__name__]
         cloudpickle.register_pickle_by_value(this_module)  # a worker may have another rarename, or none
         try:
-            for worker, fault in sorted(client.run(_fault, _versions(), str(marker)).items()):
+            for worker, fault in sorted(client.run(_fault, *expected).items()):
                 if fault:
                     raise ClusterError(f"the worker {worker} {fault}")
         finally:
             cloudpickle.unregister_pickle_by_value(this_module)
         try:
-            yield _CheckedExecutor(client.get_executor(pure=False), _versions(), str(marker))
+            executor = client.get_executor(pure=False, resources=dict(config.resources))
+            yield ClusterExecutor(executor, expected, len(workers))
         except KilledWorker as error:
             met = (
                 f"{error.allowed_failures + 1} workers died on the same task, the last was {error.last_worker.address}"
@@ -80,45 +104,41 @@ def connect(config: ClusterConfig, folder: Path) -> Iterator[Executor]:
             raise ClusterError(f"{met}; is there enough memory? Run the same command to resume") from None
         except CancelledError:
             raise ClusterError(f"the connection to {config.address} is lost; run the same command to resume") from None
-        finally:
-            marker.unlink(missing_ok=True)
 
 
-class _CheckedExecutor(Executor):
-    def __init__(self, executor: Executor, versions: str, marker: str) -> None:
-        self._executor, self._expected = executor, (versions, marker)
+class ClusterExecutor(Executor):
+    """Checks a worker before its first task."""
+
+    def __init__(self, executor: Executor, expected: tuple[str, ...], num_workers: int) -> None:
+        self._executor, self._expected, self.num_workers = executor, expected, num_workers
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._executor.submit(_run_checked, *self._expected, function, *args, **kwargs)
+        return self._executor.submit(_run_checked, self._expected, function, *args, **kwargs)
 
 
-def _run_checked(versions: str, marker: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if fault := _cached_fault(versions, marker):
+def _run_checked(expected: tuple[str, ...], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if fault := _cached_fault(*expected):
         raise ClusterError(f"a worker on {platform.node()} {fault}")
     return function(*args, **kwargs)
 
 
-def _versions() -> str:
-    """What must agree, so that all workers write the same bytes."""
-    import numpy
-    import pyarrow
-
+def _versions(packages: Sequence[str]) -> str:
     from rarename._version import __version__
 
-    python = platform.python_version()
-    return f"rarename {__version__}, Python {python}, numpy {numpy.__version__}, pyarrow {pyarrow.__version__}"
+    installed = [f"rarename {__version__}", f"Python {platform.python_version()}"]
+    return ", ".join([*installed, *(f"{name} {version(name)}" for name in packages)])
 
 
-def _fault(expected: str, marker: str) -> str:
+def _fault(expected: str, *markers: str) -> str:
     """What is wrong with this worker; empty if nothing."""
     try:
-        versions = _versions()
+        met = _versions([word.split()[0] for word in expected.split(", ")[2:]])
     except ImportError as error:
-        versions = f"an installation without {error.name}"
-    if versions != expected:
-        return f"has {versions}; expected {expected}"
-    path = Path(marker)
-    return "" if path.exists() else f"does not see the folder {path.parent}; all workers must share it"
+        met = f"an installation without {error.name}"
+    if met != expected:
+        return f"has {met}; expected {expected}"
+    unseen = next((path.parent for path in map(Path, markers) if not path.exists()), None)
+    return f"does not see the folder {unseen}; all workers must share it" if unseen else ""
 
 
 _cached_fault = cache(_fault)

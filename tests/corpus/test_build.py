@@ -19,7 +19,7 @@ import pytest
 
 import rarename
 from rarename.cli.main import main
-from rarename.corpus import value_ranks
+from rarename.corpus import sorted_rows
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
 from rarename.corpus.document import SourceOptions
@@ -139,12 +139,12 @@ def test_neither_the_number_of_jobs_nor_the_executor_changes_a_byte(projects, tm
     with ThreadPoolExecutor(3) as threads:
         prepare(tmp_path / "threads", [str(projects)], SETTINGS, jobs=3, executor=threads)
         assert threads.submit(int).result() == 0  # it is not shut down
-    assert set(stub.submitted) == {"parse_shard", "count_shard", "encode_shard"}
+    assert {"parse_shard", "count_group", "encode_group"} < set(stub.submitted)
     for name in ("processes", "stub", "threads"):
         assert digest(tmp_path / name) == digest(corpus_folder)
 
 
-@pytest.mark.parametrize("name", ["parse_shard", "count_shard", "encode_shard"])
+@pytest.mark.parametrize("name", ["parse_shard", "count_group", "rank_range", "encode_group"])
 def test_a_given_executor_that_breaks_is_an_error_and_the_work_can_be_resumed(projects, tmp_path, corpus_folder, name):
     with pytest.raises(RarenameError, match="a worker process died; is there enough memory\\? Run the same command to"):
         prepare(tmp_path / "corpus", [str(projects)], SETTINGS, executor=StubExecutor(breaks_at=name))
@@ -152,8 +152,8 @@ def test_a_given_executor_that_breaks_is_an_error_and_the_work_can_be_resumed(pr
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
 
-def test_values_are_ranked_the_same_in_many_ranges_of_hashes(projects, tmp_path, corpus_folder, monkeypatch):
-    monkeypatch.setattr(value_ranks, "ROWS_PER_RANGE", 700)
+def test_the_number_of_ranges_of_hashes_changes_no_byte(projects, tmp_path, corpus_folder, monkeypatch):
+    monkeypatch.setattr(sorted_rows, "ROWS_PER_RANGE", 700)
     prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     assert digest(tmp_path / "corpus") == digest(corpus_folder)
 
@@ -161,6 +161,7 @@ def test_values_are_ranked_the_same_in_many_ranges_of_hashes(projects, tmp_path,
 def test_values_are_ranked_and_written_the_same_in_many_shards(projects, tmp_path, corpus, monkeypatch):
     for module in ("build", "document"):
         monkeypatch.setattr(f"rarename.corpus.{module}.SHARD_FILES", 10)
+    monkeypatch.setattr("rarename.corpus.build.VALUES_PER_TASK", 500)
     prepare(tmp_path / "corpus", [str(projects)], SETTINGS)
     assert len(list((tmp_path / "corpus").glob("train-*.arrow"))) > 3
     assert Corpus(tmp_path / "corpus").values() == corpus.values()
@@ -483,7 +484,7 @@ def test_names_in_the_form_of_placeholders_are_in_no_vocabulary(tmp_path):
 def test_unfinished_work_belongs_to_its_request_and_its_files(tmp_path):
     write_projects(tmp_path / "src", {"a/m.py": "x = 1\n"})
     with pytest.raises(RarenameError, match="a worker process died"):
-        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_shard"))
+        prepare(tmp_path / "corpus", [str(tmp_path / "src")], SETTINGS, executor=StubExecutor("count_group"))
     for files, seed in (({}, 1), ({"b/m.py": "y = 1\n"}, 0)):
         with pytest.raises(CorpusError, match=r"the request or the files have changed since .* was begun; remove the"):
             build(tmp_path, files, seed=seed)

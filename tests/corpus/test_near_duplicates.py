@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from rarename.corpus.near_duplicates import NUM_HASHES, cluster, signature, stable_hash
+from rarename.corpus.near_duplicates import (
+    NUM_BANDS,
+    NUM_HASHES,
+    band_keys,
+    first_of_each,
+    signature,
+    similar_pairs,
+    stable_hash,
+)
 
 BAND = 8
 
@@ -15,6 +23,15 @@ def hashes(words):
 def jaccard(left, right, size=5):
     shingles = [{tuple(words[n : n + size]) for n in range(len(words) - size + 1)} for words in (left, right)]
     return len(shingles[0] & shingles[1]) / len(shingles[0] | shingles[1])
+
+
+def cluster(signatures):
+    """The first file of the cluster of each file."""
+    keys, files = band_keys(signatures).ravel(), np.repeat(np.arange(len(signatures)), NUM_BANDS)
+    order = np.argsort(keys, kind="stable")
+    found = similar_pairs(keys[order], lambda rows: signatures[files[order][rows]])
+    first = first_of_each((files[order][left], files[order][right]) for left, right in found)
+    return np.array([first.get(file, file) for file in range(len(signatures))])
 
 
 def with_differences(base, *positions):

@@ -5,14 +5,17 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
+
+if TYPE_CHECKING:
+    from rarename.cluster import ClusterExecutor
 
 AVX512_HELP = "let MKL use AVX-512 on an AMD processor, which shortens a training step (docs/experiments.md)"
 
@@ -35,6 +38,26 @@ def add_output_format(parser: argparse.ArgumentParser, **formats: str) -> None:
     default = next(iter(formats))
     explained = "; ".join(f"{name}: {explanation}" for name, explanation in formats.items())
     parser.add_argument("--output-format", choices=formats, default=default, help=f"{explained} (default: {default})")
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    option = parser.add_argument_group("cluster").add_argument
+    option("--cluster", metavar="ADDRESS", help="use the workers of a Dask scheduler: tcp://…, tls://… or its file")
+    for name, file in (("ca-file", "certificate of the authority"), ("cert", "certificate"), ("key", "private key")):
+        option(f"--tls-{name}", type=Path, metavar="FILE", help=f"{file} for --cluster (default: Dask's configuration)")
+
+
+def cluster(
+    arguments: argparse.Namespace, folders: Sequence[Path], **options: Any
+) -> "AbstractContextManager[ClusterExecutor | None]":
+    """The workers of `--cluster`, which must see these folders; None without it. See `rarename.cluster.connect`."""
+    if not arguments.cluster:
+        return nullcontext()
+    from rarename.cluster import ClusterConfig, connect
+
+    files = arguments.tls_ca_file, arguments.tls_cert, arguments.tls_key
+    resources = dict(getattr(arguments, "resource", None) or ())
+    return connect(ClusterConfig(arguments.cluster, *files, resources), folders, **options)
 
 
 def number(kind: type[float], minimum: float, maximum: float = math.inf) -> Callable[[str], float]:

@@ -3,13 +3,11 @@
 import argparse
 import os
 import sys
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rarename.cli.common import add_output_format, write, write_json
+from rarename.cli.common import add_cluster_arguments, add_output_format, cluster, write, write_json
 from rarename.cli.display import Display, table_text
 from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.document import SPLIT_UNITS, SourceOptions
@@ -34,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     option("--language", required=True, choices=LANGUAGES)
     option("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="worker processes (default: all cores)")
-    option("--cluster", metavar="ADDRESS", help="use the workers of a Dask scheduler: tcp://…, tls://… or its file")
-    for name, file in (("ca-file", "certificate of the authority"), ("cert", "certificate"), ("key", "private key")):
-        option(f"--tls-{name}", type=Path, metavar="FILE", help=f"{file} for --cluster (default: Dask's configuration)")
+    add_cluster_arguments(parser)
     option("--seed", type=int, metavar="N", help="seed of the splits (default: %(default)s)")
     option("--max-nodes", type=int, metavar="N", help="leave out larger trees (default: %(default)s)")
     option("--max-file-bytes", type=int, metavar="N", help="leave out larger files (default: %(default)s)")
@@ -70,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     config = PrepareConfig(**given(PrepareConfig) | {"sources": SourceOptions(**given(SourceOptions))})
     try:
-        with Display() as progress, _executor(arguments) as executor:
+        with Display() as progress, cluster(arguments, [arguments.corpus.absolute().parent]) as executor:
             manifest = prepare(arguments.corpus, arguments.specs, config, arguments.jobs, progress, executor)
     except KeyboardInterrupt:
         print("rarename prepare: interrupted; run the same command to resume", file=sys.stderr)
@@ -80,15 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write(describe(manifest))
     return 0
-
-
-def _executor(arguments: argparse.Namespace) -> AbstractContextManager[Executor | None]:
-    if not arguments.cluster:
-        return nullcontext()
-    from rarename.cluster import ClusterConfig, connect
-
-    cluster = ClusterConfig(arguments.cluster, arguments.tls_ca_file, arguments.tls_cert, arguments.tls_key)
-    return connect(cluster, arguments.corpus.absolute().parent)
 
 
 def describe(manifest: dict[str, Any]) -> str:

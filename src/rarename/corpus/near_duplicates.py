@@ -5,7 +5,7 @@ treated like files. A cluster is a connected component: if A resembles B and B r
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ NUM_BANDS = 16  # files are compared if all 8 hashes of a band agree, which find
 NEIGHBOURS = 16  # files of a band that each file is compared with: the time stays linear in large bands
 
 Hashes = NDArray[np.uint64]
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _rng = np.random.Generator(np.random.PCG64(20_210_606))
 _MULTIPLIERS = _rng.integers(1, 2**63, NUM_HASHES, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _OFFSETS = _rng.integers(0, 2**64, NUM_HASHES, dtype=np.uint64, endpoint=False)
 _POSITIONS = _rng.integers(1, 2**63, SHINGLE, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_CHUNK = 4096  # shingles hashed at a time: bounds the memory of a huge file
+_CHUNK = 4096  # shingles hashed, or pairs compared, at a time: bounds the memory
 
 
 def stable_hash(content: str | Hashes) -> int:
@@ -52,33 +53,42 @@ def signature(nodes: Hashes) -> NDArray[np.uint32]:
     return (smallest >> np.uint64(32)).astype(np.uint32)  # the high half is mixed well
 
 
-def cluster(signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The cluster of each file (row), named by the index of its first file."""
-    parents = np.arange(len(signatures))
-    for left, right in _similar_pairs(signatures):
-        a, b = _root(parents, left), _root(parents, right)
-        parents[max(a, b)] = min(a, b)
-    return np.array([_root(parents, file) for file in range(len(parents))], dtype=np.int64)
-
-
-def _similar_pairs(signatures: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:
+def band_keys(signatures: NDArray[np.uint32]) -> Hashes:
+    """A hash for each file (row) and band: 4 bits for the band, then 60 bits of its hashes."""
     width = NUM_HASHES // NUM_BANDS
-    for start in range(0, NUM_HASHES, width):
-        band = signatures[:, start : start + width].astype(np.uint64)
-        bucket = mix((band * _MULTIPLIERS[:width]).sum(axis=1, dtype=np.uint64))
-        order = np.argsort(bucket, kind="stable")
-        sorted_buckets = bucket[order]
-        for distance in range(1, NEIGHBOURS + 1):
-            is_match = np.nonzero(sorted_buckets[:-distance] == sorted_buckets[distance:])[0]
-            if not len(is_match):
-                break
-            left, right = order[is_match], order[is_match + distance]
-            is_similar = (signatures[left] == signatures[right]).mean(axis=1) >= THRESHOLD
-            yield from zip(left[is_similar].tolist(), right[is_similar].tolist(), strict=True)
+    keys = np.empty((len(signatures), NUM_BANDS), dtype=np.uint64)
+    for band in range(NUM_BANDS):
+        hashes = signatures[:, band * width : (band + 1) * width].astype(np.uint64)
+        bucket = mix((hashes * _MULTIPLIERS[:width]).sum(axis=1, dtype=np.uint64))
+        keys[:, band] = np.uint64(band << 60) | (bucket >> np.uint64(4))
+    return keys
 
 
-def _root(parents: NDArray[np.int64], file: int) -> int:
-    while parents[file] != file:
-        parents[file] = parents[parents[file]]  # halve the path on the way
-        file = int(parents[file])
-    return file
+def similar_pairs(keys: Hashes, signatures: Callable[[NDArray[np.int64]], NDArray[np.uint32]]) -> Iterator[Pairs]:
+    """Near-duplicates among rows with sorted keys; `signatures` returns those of some rows."""
+    for distance in range(1, NEIGHBOURS + 1):
+        left = np.nonzero(keys[:-distance] == keys[distance:])[0]
+        for start in range(0, len(left), _CHUNK):
+            rows = left[start : start + _CHUNK]
+            is_similar = (signatures(rows) == signatures(rows + distance)).mean(axis=1) >= THRESHOLD
+            yield rows[is_similar], rows[is_similar] + distance
+        if not len(left):
+            break
+
+
+def first_of_each(pairs: Iterable[Pairs]) -> dict[int, int]:
+    """The first file of the cluster of each file that has a near-duplicate and is not the first."""
+    parents: dict[int, int] = {}
+
+    def root(file: int) -> int:
+        while (parent := parents.get(file, file)) != file:
+            parents[file] = parents.get(parent, parent)  # halve the path on the way
+            file = parent
+        return file
+
+    for left, right in pairs:
+        for one, other in zip(left.tolist(), right.tolist(), strict=True):
+            a, b = root(one), root(other)
+            if a != b:
+                parents[max(a, b)] = min(a, b)
+    return {file: root(file) for file in sorted(parents)}

@@ -1,10 +1,11 @@
-"""The work on one shard of a corpus: parse its files, count its values, write it with rank ids.
+"""Parse the files of one shard of a corpus.
 
-Each step reads files and writes files, holds at most the shard in memory, and leaves its result complete or not at all.
+The task reads files and writes files, holds at most the shard in memory, and leaves its result complete or not at all.
 So many processes can work on shards in any order, and interrupted work can be resumed.
 """
 
 import json
+import platform
 import subprocess
 import sys
 import tempfile
@@ -20,20 +21,15 @@ from numpy.typing import NDArray
 
 from rarename.corpus.document import Chunk, Document, PrepareConfig, Skip, Source
 from rarename.corpus.near_duplicates import NUM_HASHES, Hashes, mix, signature, stable_hash
-from rarename.corpus.splits import SplitName
-from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, ROLE_GROUPS, read_table, write_table
-from rarename.corpus.value_ranks import look_up
+from rarename.corpus.store import BUG_COLUMNS, EMPTY_RANK, NODE_COLUMNS, write_table
 from rarename.discovery import Reason, is_minified
-from rarename.errors import ParseError, RarenameError
+from rarename.errors import ParseError, RarenameError, SourceError
 from rarename.io import write_text
 from rarename.syntax import Language, Traversal, language_named
 from rarename.syntax.functions import Slice, functions
 from rarename.vocabulary import is_placeholder
 
-SPLITS = tuple(SplitName)
-DROPPED = -1
 MAX_DEATHS = 3  # of processes at the same document
-FileSplits = NDArray[np.int8]  # for each file the index of its split in `SPLITS`, or `DROPPED`: not part of the corpus
 
 
 def _file(name: str) -> property:
@@ -53,13 +49,14 @@ class Shard:
     nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
     names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id
     skips = _file("skips.json")  # what was skipped, and why. Written last: the shard is parsed
-    counts = _file("counts.arrow")  # how often each value occurs in the training files: the shard is counted
-    ranked = _file("ranked.arrow")  # the values that occur in no earlier shard, by rank. Written last: it is encoded
 
 
 def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: PrepareConfig) -> None:
     """Parse the documents of a shard."""
     language = language_named(config.language)
+    for source, _ in reads:
+        if not source.path.exists():
+            raise SourceError(f"{platform.node()} does not see {source.path}; all workers must share the sources")
     suspects, crashed = _suspects(shard), read_lines(shard.crashed)
     builder = _ShardBuilder(language)
     skips: list[Skip] = []
@@ -211,66 +208,3 @@ def _node_hashes(types: NDArray[Any], values: NDArray[Any], type_hashes: Hashes,
 def _storable(value: str) -> str:
     """A value that UTF-8 can encode: half a surrogate pair becomes the replacement character."""
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def count_shard(shard: Shard, splits: FileSplits) -> None:
-    """Count the values of the training files. Values of other splits get ranks too, so they have a count of 0."""
-    nodes, names = read_table(shard.nodes), read_table(shard.names)
-    node_splits = np.repeat(splits, np.diff(_offsets(nodes, "types")))
-    values, roles = _flat(nodes, "values"), _flat(nodes, "roles")
-    is_kept = (node_splits != DROPPED) & (values >= 0)
-    is_training = node_splits == SPLITS.index(SplitName.TRAIN)
-    hashes = names.column("hash").to_numpy()
-    present = np.nonzero(np.bincount(values[is_kept], minlength=names.num_rows))[0]
-    present = present[np.argsort(hashes[present])]
-    is_placeholder = names.column("is_placeholder").to_numpy()[present]
-    columns = {"hash": pa.array(hashes[present]), "is_placeholder": pa.array(is_placeholder)}
-    for group, group_roles in ROLE_GROUPS.items():
-        is_counted = is_kept & is_training & np.isin(roles, [int(role) for role in group_roles])
-        columns[group] = pa.array(np.bincount(values[is_counted], minlength=names.num_rows)[present])
-    types = json.loads(names.schema.metadata[b"types"])
-    counts = np.bincount(_flat(nodes, "types")[is_training], minlength=len(types)).tolist()
-    metadata = {"types": json.dumps(dict(zip(types, counts, strict=True)))}
-    write_table(shard.counts, pa.table(columns).replace_schema_metadata(metadata))
-
-
-def encode_shard(
-    shard: Shard, splits: FileSplits, keeps_function: NDArray[np.bool_], ranks: Path, types: list[str], corpus: Path
-) -> None:
-    """Write the kept files of a shard, one table for each split, with the rank ids and type ids of the corpus."""
-    nodes, names = read_table(shard.nodes), read_table(shard.names)
-    rank_of_name, owner_of_name = look_up(ranks, names.column("hash").to_numpy())
-    type_of = np.array([types.index(name) for name in json.loads(names.schema.metadata[b"types"])], dtype=np.int16)
-    values = _flat(nodes, "values")
-    # The appended entry serves nodes without a value, whose id is below zero.
-    rank_ids = np.where(values >= 0, np.append(rank_of_name, EMPTY_RANK)[values], EMPTY_RANK)
-    nodes = _with_lists(nodes, "values", _offsets(nodes, "values"), rank_ids.astype(np.int32))
-    nodes = _with_lists(nodes, "types", _offsets(nodes, "types"), type_of[_flat(nodes, "types")])
-    num_kept_before = np.concatenate([[0], np.cumsum(keeps_function)]).astype(np.int32)
-    function_offsets = num_kept_before[_offsets(nodes, "function_starts")]
-    for name in ("function_starts", "function_lengths"):
-        nodes = _with_lists(nodes, name, function_offsets, _flat(nodes, name)[keeps_function])
-    nodes = nodes.drop_columns(["function_hashes", "signature"])
-    for number, split in enumerate(SPLITS):
-        if (splits == number).any():
-            path = corpus / f"{split}-{shard.number:05d}.arrow"
-            write_table(path, nodes.filter(pa.array(splits == number)))
-    owned = np.nonzero(owner_of_name == shard.number)[0]
-    owned = owned[np.argsort(rank_of_name[owned])]
-    ranked = {"rank": pa.array(rank_of_name[owned]), "value": names.column("value").take(pa.array(owned))}
-    write_table(shard.ranked, pa.table(ranked))
-
-
-def _flat(table: pa.Table, column: str) -> NDArray[Any]:
-    numbers: NDArray[Any] = table.column(column).combine_chunks().values.to_numpy()
-    return numbers
-
-
-def _offsets(table: pa.Table, column: str) -> NDArray[np.int32]:
-    offsets: NDArray[np.int32] = table.column(column).combine_chunks().offsets.to_numpy()
-    return offsets
-
-
-def _with_lists(table: pa.Table, column: str, offsets: NDArray[np.int32], flat: NDArray[Any]) -> pa.Table:
-    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
-    return table.set_column(table.column_names.index(column), column, lists)

@@ -7,7 +7,7 @@ import dataclasses
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from rarename._version import __version__
 from rarename.config import RECIPE_VERSION, flatten
 from rarename.corpus.store import Corpus
-from rarename.errors import UsageError
+from rarename.errors import RarenameError, UsageError
 from rarename.processes import process_pool
 from rarename.sweep import trial as trials
 from rarename.sweep.grid import SweepSpec
@@ -122,9 +122,12 @@ class Sweep:
                     job = running.pop(future)
                     try:
                         status = future.result()
-                    except BrokenExecutor as error:  # a process was killed, and the pool with it
+                    except (RarenameError, CancelledError):
+                        raise
+                    except Exception as error:  # a process was killed: BrokenExecutor, or an error of a given executor
                         status = TrialStatus("failed", f"its process was killed: {error}")
-                        pool = executor or pools.enter_context(process_pool(num_jobs, trials.wait_for_trials))
+                        if isinstance(error, BrokenExecutor):  # the pool was killed, too
+                            pool = executor or pools.enter_context(process_pool(num_jobs, trials.wait_for_trials))
                     if status.state == "busy":
                         time.sleep(POLL_SECONDS)
                         queue.append(job)
