@@ -10,10 +10,14 @@ from rarename.syntax.cursor import at_cursor
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("javascript", "let\n" + "/**/" * 200 + "=1;"),
-        ("javascript", "let\n" + "/**/" * 200 + "a = 1;"),
+        ("javascript", "let\n" + "/**/" * 50_000 + "=1;"),
+        ("javascript", "let\n" + "// x\n" * 50_000 + "a = 1;"),
+        ("javascript", "x = <a>/* b */ " + "/**/" * 50_000 + "</a>"),
         ("python", "lambda," * 100_000),
         ("python", "raise " * 200_000),
+        ("python", "with a" + ", a" * 100_000 + ": pass"),
+        ("python", "x = [" + "é.é, " * 50_000 + "]"),
+        ("python", 'x = f"{(a)}"\n' * 20_000),
     ],
 )
 def test_a_hostile_text_is_parsed_or_refused(language, text):
@@ -29,6 +33,14 @@ def test_a_hostile_text_is_parsed_or_refused(language, text):
         ("javascript", "f(\nfunction" + " " * 50_000 + "!\nx."),
         ("javascript", "f(\nclass" + " " * 200_000 + "!\nx."),
         ("javascript", "switch(a){case b:" * 2_000 + "x."),
+        ("javascript", "case " + "a?b:" * 20_000 + "\nx."),
+        ("javascript", "x" + " +]" * 50_000 + "\nx."),
+        ("javascript", "(" * 20_000 + "a{}" * 20_000 + "\nx."),
+        ("javascript", "(function" + " " * 50_000 + "(){})\nx."),
+        ("javascript", "[" + "[a," * 10_000 + "] = b" + "]" * 10_000 + "\nx."),
+        ("javascript", "cursor" + "_" * 200_000 + "\nx."),
+        ("python", "except " * 50_000 + "\nx."),
+        ("python", 'f"' + r"\N{" * 50_000 + "{x."),
         ("python", "from " + "." * 200_000 + " import a\nx."),
     ],
 )

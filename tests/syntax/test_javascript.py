@@ -245,12 +245,11 @@ def test_message_of_a_syntax_error(text: str, message: str) -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == message
 
 
-def test_hostile_text_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cst, "_MAX_SECONDS", 0.5)
-    started = time.monotonic()
-    with pytest.raises(ParseError, match=r"^gave up after too long: 1 seconds$"):
+def test_hostile_text_times_out() -> None:
+    started = time.process_time()
+    with pytest.raises(ParseError, match=r"^gave up after too long: 1\.0 seconds$"):
         parse("'" * 100_001, True)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_run_of_comments_takes_linear_time() -> None:

@@ -49,8 +49,10 @@ def suppressions(text: str, language: Language) -> list[Suppression]:
 def _suppressions(text: str, language: Language) -> Iterator[Suppression]:
     for comment in language.find_comments(text):
         for found in _COMMENT.finditer(comment.text):
-            before = comment.text[: found.start()].rstrip()
-            if not before.endswith(language.comments):
+            stop = found.start()
+            while stop and comment.text[stop - 1].isspace():
+                stop -= 1
+            if not comment.text.endswith(language.comments, 0, stop):
                 continue  # a comment that only mentions it
             listed = found["codes"] or found["file_codes"] or found["line_codes"] or ""
             codes = tuple(code.upper() for code in _CODE.findall(listed))

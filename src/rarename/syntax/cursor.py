@@ -217,8 +217,7 @@ def _split(text: str, name_char: str, line: int, column: int) -> tuple[SplitSour
         first -= 1
     word, after = text[first:cursor], re.sub(rf"\A{name_char}+", "", text[cursor:])
     dummy = "Cursor_" if word[:1].isupper() else "cursor_"  # in JSX a capital makes a difference
-    while dummy in text:
-        dummy += "_"
+    dummy += "_" * max(map(len, re.findall(rf"{dummy}_*+", text)), default=0)
     return SplitSource(text[:first], after, dummy, line), word
 
 

@@ -7,6 +7,7 @@ from rarename.syntax.language import Language
 from rarename.syntax.traversal import Role, Traversal
 
 ANONYMOUS = "<anonymous>"  # the name of a function that has none
+_MAX_LEVELS = 200  # of the tree around a function that its name may mention: a limit for hostile code
 _DEFINED = frozenset({Role.FUNCTION, Role.CLASS})
 _BOUND = frozenset({Role.WRITE, Role.ATTRIBUTE})
 
@@ -51,7 +52,9 @@ def qualified_name(traversal: Traversal, roles: Sequence[Role], node: int, langu
     An anonymous function has the name of the variable, the method or the key that it is assigned to.
     """
     names = [_name(traversal, roles, node, language) or ANONYMOUS]
-    while (node := traversal.parents[node]) >= 0:
+    for _ in range(_MAX_LEVELS):
+        if (node := traversal.parents[node]) < 0:
+            break
         names.append(_name(traversal, roles, node, language) or "")
     return ".".join(filter(None, reversed(names)))
 

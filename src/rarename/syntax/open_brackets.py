@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+MAX_TOKENS = 400  # that are kept of one bracket: enough for code that people write, and a limit to each look at them
 STRING, NUMBER = '""', "0"
 """The token for a literal. A closed bracket is one token as well: `()`, `[]`, `{}`."""
 
@@ -16,6 +17,8 @@ class OpenBracket:
     starts: list[int] = field(default_factory=list)  # the offset of each token in the text
 
     def add(self, token: str, start: int) -> None:
+        if len(self.tokens) >= MAX_TOKENS:  # leave out the middle
+            del self.tokens[MAX_TOKENS // 4 : -MAX_TOKENS // 4], self.starts[MAX_TOKENS // 4 : -MAX_TOKENS // 4]
         self.tokens.append(token)
         self.starts.append(start)
 

@@ -1,30 +1,32 @@
 """Comments of a JavaScript text."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 import tree_sitter
-import tree_sitter_javascript
 
+from rarename.syntax.javascript.cst import GRAMMAR, parsed_in_time
 from rarename.syntax.language import Comment
 
-_GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
-_QUERY = tree_sitter.Query(_GRAMMAR, "(comment) @comment")
+_QUERY = tree_sitter.Query(GRAMMAR, "(comment) @comment")
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 def find_comments(text: str) -> Iterator[Comment]:
     """The comments of a text, from top to bottom."""
     data = text.removeprefix("\ufeff").encode("utf-8", "replace")
-    root = tree_sitter.Parser(_GRAMMAR).parse(data).root_node
+    root = parsed_in_time(data).root_node
     found = tree_sitter.QueryCursor(_QUERY).captures(root).get("comment", [])
-    starts = [0, *(each.end() for each in re.finditer(rb"\r\n|\r|\n", data))]
+    line, column, done = 1, 1, 0
     for node in sorted(found, key=lambda each: each.start_byte):
-        line = _line(starts, node.start_byte)
-        column = len(data[starts[line - 1] : node.start_byte].decode("utf-8")) + 1
-        comment = data[node.start_byte : node.end_byte]
-        yield Comment(line, column, _line(starts, max(node.start_byte, node.end_byte - 1)), comment.decode("utf-8"))
+        line, column = _after(data[done : node.start_byte], line, column)
+        content, done = data[node.start_byte : node.end_byte], node.end_byte
+        end_line, end_column = _after(content, line, column)
+        yield Comment(line, column, end_line, content.decode("utf-8"))
+        line, column = end_line, end_column
 
 
-def _line(starts: list[int], offset: int) -> int:
-    return bisect_right(starts, offset)
+def _after(content: bytes, line: int, column: int) -> tuple[int, int]:
+    """The position after a part of the text that starts at a position."""
+    lines = _LINE_BREAK.split(content.decode("utf-8"))
+    return line + len(lines) - 1, len(lines[-1]) + (column if len(lines) == 1 else 1)

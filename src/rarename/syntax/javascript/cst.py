@@ -9,10 +9,10 @@ import tree_sitter_javascript
 
 from rarename.errors import ParseError
 
-_GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
-_IDS = range(_GRAMMAR.node_kind_count)
-_NAMES = [_GRAMMAR.node_kind_for_id(kind) or "" for kind in _IDS]
-_IS_NODE = [_GRAMMAR.node_kind_is_named(kind) for kind in _IDS]
+GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
+_IDS = range(GRAMMAR.node_kind_count)
+_NAMES = [GRAMMAR.node_kind_for_id(kind) or "" for kind in _IDS]
+_IS_NODE = [GRAMMAR.node_kind_is_named(kind) for kind in _IDS]
 ERROR = "ERROR"  # the kind of what tree-sitter could not parse
 _ERROR_ID = 0xFFFF
 NODE_KINDS = frozenset(name for name, is_node in zip(_NAMES, _IS_NODE, strict=True) if is_node) | {ERROR}
@@ -32,7 +32,7 @@ _IS_KEPT = [kind in _TOKENS or (kind in NODE_KINDS and kind not in _DROPPED) for
 _LEAVES = frozenset({"identifier", "number", "property_identifier", "regex", "string"})
 _HAS_PARTS = [kind not in _LEAVES for kind in _KINDS]
 """Whether the abstract tree may need the parts of a kind."""
-FIELDS = {_GRAMMAR.field_name_for_id(field) or "": field for field in range(1, _GRAMMAR.field_count + 1)}
+FIELDS = {GRAMMAR.field_name_for_id(field) or "": field for field in range(1, GRAMMAR.field_count + 1)}
 
 RESERVED = frozenset(
     """
@@ -52,9 +52,15 @@ _LINE_END = re.compile(rb"(?:[^\S\r\n]|%b)*+(?:[\r\n]|//)" % _COMMENT, re.DOTALL
 _LET_AT_LINE_END = re.compile(rb"\blet\s*(?:[\r\n]|//|/\*)")
 _GAP_BEFORE_NAME = re.compile(rb"(?:\s|//[^\n]*\n|%b)++(?=[\w$\\\[{\x80-\xff])" % _COMMENT, re.DOTALL)
 
+_COMMENTS = re.compile(rb"(?:/\*.*?(?:\*/|\Z)|//[^\n]*+)(?:\s*+(?:/\*.*?(?:\*/|\Z)|//[^\n]*+))*+", re.DOTALL)
+_FIRST_COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)|//[^\n]*+", re.DOTALL)
+_MANY_COMMENTS = 100
+_TEXT_KINDS = frozenset({"comment", "html_comment", "jsx_text", "regex_pattern", "string_fragment"})
+_TO_BLANKS = bytes(byte if byte in b"\r\n" else ord(" ") for byte in range(256))
+
 _CHUNK = 512  # bytes handed to tree-sitter at a time; the time limit is checked between two chunks
-_MAX_SECONDS = 10.0
-_MAX_SECONDS_PER_BYTE = 4e-6
+_MAX_SECONDS = 0.5  # of processor time
+_MAX_SECONDS_PER_BYTE = 5e-6  # thirty times what correct code takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +147,41 @@ def _with_declarations_joined(tree: ConcreteTree, text: bytes) -> bytes:
 
 
 def _parsed(source: bytes) -> tree_sitter.Tree:
+    """tree-sitter's own tree, without some of its comments.
+
+    At each comment tree-sitter looks for the end of all that follow: quadratic time for many in a row. Most of these
+    are blanked out. If what was blanked out is not comments, but part of a string or the like, the source is parsed.
+    """
+    text, starts = bytearray(source), []
+    for found in _COMMENTS.finditer(source):
+        if found[0].count(b"*/") + found[0].count(b"\n") > _MANY_COMMENTS:
+            first = _FIRST_COMMENT.match(source, found.start())
+            assert first is not None  # it stays, so that a text between tags is not blank
+            text[first.end() : found.end()] = source[first.end() : found.end()].translate(_TO_BLANKS)
+            starts.append(first.end())
+    tree = parsed_in_time(bytes(text))
+    nodes = (tree.root_node.descendant_for_byte_range(start, start + 1) for start in starts)
+    return parsed_in_time(source) if any(node is None or node.type in _TEXT_KINDS for node in nodes) else tree
+
+
+def parsed_in_time(source: bytes) -> tree_sitter.Tree:
     """tree-sitter's own tree; a ParseError when the text takes unreasonably long.
 
     Error recovery can take quadratic time on hostile text. tree-sitter has no time limit, and its progress callback
     crashes (0.26), so the text ends at the deadline.
     """
     max_seconds = _MAX_SECONDS + len(source) * _MAX_SECONDS_PER_BYTE
-    deadline = time.monotonic() + max_seconds
+    deadline = time.thread_time() + max_seconds
     was_cut = False
 
     def read(offset: int, _point: tuple[int, int]) -> bytes:
         nonlocal was_cut
-        was_cut = was_cut or time.monotonic() > deadline
+        was_cut = was_cut or time.thread_time() > deadline
         return b"" if was_cut else source[offset : offset + _CHUNK]
 
-    tree = tree_sitter.Parser(_GRAMMAR).parse(read)
+    tree = tree_sitter.Parser(GRAMMAR).parse(read)
     if was_cut:
-        raise ParseError("gave up after too long", f"{max_seconds:.0f} seconds")
+        raise ParseError("gave up after too long", f"{max_seconds:.1f} seconds")
     return tree
 
 

@@ -50,9 +50,11 @@ def _is_in_error(tree: ConcreteTree) -> bytearray:
 def _without_impossible_characters(tree: ConcreteTree) -> bytes:
     """The source with blanks for those characters, inside errors and outside quotes."""
     is_open = _is_in_error(tree)
+    reached = 0  # templates may contain templates
     for node, kind in enumerate(tree.kinds):
-        if kind in _QUOTED:
+        if kind in _QUOTED and tree.ends[node] > reached:
             is_open[tree.starts[node] : tree.ends[node]] = bytes(tree.ends[node] - tree.starts[node])
+            reached = tree.ends[node]
     source = bytearray(tree.source)
     for match in _IMPOSSIBLE.finditer(tree.source):
         if is_open[match.start()]:

@@ -7,7 +7,7 @@ cursor that still do not parse are left out. If that does not help, everything o
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 
 from rarename.errors import ParseError
 from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_attempts
@@ -84,15 +84,19 @@ def _without_broken_statements(text: str, limit: int) -> Iterator[str]:
 
 
 def _broken_statements(tree: ConcreteTree, limit: int) -> list[tuple[int, int]]:
-    """The smallest statements that hold an error and end before a byte."""
-    parents = tree.parents()
-    found = []
+    """The smallest statements that hold an error and end before a byte, without those inside another."""
+    parents, seen = tree.parents(), set[int]()
+    found = list[tuple[int, int]]()
     for node in tree.errors:
-        while node > 0 and not _is_statement(tree, node):
+        while node > 0 and node not in seen and not _is_statement(tree, node):
+            seen.add(node)
             node = parents[node]
-        if node > 0 and tree.ends[node] <= limit:
+        if node > 0 and node not in seen and tree.ends[node] <= limit:
             found.append((tree.starts[node], tree.ends[node]))
-    return found
+        seen.add(node)
+    ordered = sorted(found, key=lambda each: (each[0], -each[1]))
+    reached = accumulate((end for _, end in ordered), max, initial=0)
+    return [each for each, last in zip(ordered, reached, strict=False) if each[1] > last]
 
 
 def _is_statement(tree: ConcreteTree, node: int) -> bool:

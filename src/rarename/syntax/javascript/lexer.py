@@ -61,6 +61,7 @@ _MEMBER = "member"  # the token for a name after a dot, which may be a keyword
 _DOTS = frozenset({".", "?."})
 _LINKS = _DOTS | {"()", "[]", STRING}
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_MAX_LEVELS = 30  # of brackets around the last one that are looked at
 _TEXT_KINDS = (Kind.TEMPLATE, Kind.TAG, Kind.CHILDREN)  # where other tokens are read than in code
 _ENCLOSING = {Kind.TEMPLATE: "a template", Kind.CHILDREN: "the text of an element"}
 
@@ -198,9 +199,10 @@ class Lexer:
         bracket = self.stack[-1]
         if token in (";", ","):
             return bracket.opener != "(" if token == ";" else bool(bracket.opener) and not bracket.has_statements
-        is_in_conditional = bracket.tokens.count("?") > bracket.tokens.count(":")
         is_label = len(bracket.tokens) == 1 or bracket.starts_with("case")
-        return token == ":" and bracket.has_statements and not is_in_conditional and is_label
+        if token != ":" or not bracket.has_statements or not is_label:
+            return False
+        return bracket.tokens.count("?") <= bracket.tokens.count(":")  # otherwise it is in a conditional
 
     def _brace_kind(self) -> Kind:
         bracket = self.stack[-1]
@@ -243,7 +245,8 @@ class Lexer:
     def _end_statement(self, start: int) -> int:
         """Complete the statement before another one, or blank it out; return the new start of the other one."""
         depth = len(self.stack) - 1
-        while self.stack[depth].opener in _CLOSERS and not self.stack[depth].is_body:
+        outermost = max(0, depth - _MAX_LEVELS)
+        while depth > outermost and self.stack[depth].opener in _CLOSERS and not self.stack[depth].is_body:
             depth -= 1
         bracket, end = self.stack[depth], self._code_end
         if not bracket.has_statements:
@@ -267,9 +270,10 @@ class Lexer:
         if self.stack[-1].last in ("var", "let", "const") or {"class", "function"} & set(tokens):
             return start
         depth = len(self.stack) - 1
-        while self.stack[depth].opener == "(" and not self._begins_header(depth):
+        outermost = max(0, depth - _MAX_LEVELS)
+        while depth > outermost and self.stack[depth].opener == "(" and not self._begins_header(depth):
             depth -= 1
-        if self.stack[depth].opener != "(":
+        if self.stack[depth].opener != "(" or depth == outermost:
             return start
         num_open = len(self.stack) - depth
         self._replace(self._code_end, self._code_end, ")" * num_open)

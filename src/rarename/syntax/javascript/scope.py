@@ -5,6 +5,7 @@ A name that is declared nowhere in the text is a global, made by an assignment o
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.javascript.cst import RESERVED
@@ -42,7 +43,7 @@ _PRIVATE_NAME = re.compile(f"#({_NAME})")
 _USED_PRIVATE_NAME = re.compile(rf"\.\s*#({_NAME})")
 _DECLARED_PRIVATE_NAME = re.compile(rf"(?<!\.)#({_NAME})")
 _PUBLIC_NAME = re.compile(rf"(?<![\w$#]){_NAME}")
-_OWN_NAME = re.compile(rb"(?:async\s+)?function\s*\*?\s*([\w$\x80-\xff]+)")
+_OWN_NAME = re.compile(rb"(?:async\s++)?function\s*+\*?+\s*+([\w$\x80-\xff]++)")
 
 _PATTERNS = frozenset({"ArrayPattern", "AssignmentPattern", "ObjectPattern", "Property", "RestElement"})
 _IMPORTS = frozenset({"ImportDefaultSpecifier", "ImportNamespaceSpecifier", "ImportSpecifier"})
@@ -156,11 +157,14 @@ class _Reader:
         for other, parent in enumerate(tree.parents[1:], 1):
             self.functions[other] = parent if tree.types[parent] in FUNCTION_TYPES else self.functions[parent]
         self.function = self.functions[node]
-        self.ancestors = {node, -1}
-        ancestor = node
-        while ancestor > 0:
-            ancestor = self.parents[ancestor]
-            self.ancestors.add(ancestor)
+        self.owners = [0] * len(tree)  # what binds a name at each node: the node around the pattern that it is in
+        for other, parent in enumerate(tree.parents[1:], 1):
+            self.owners[other] = self.owners[parent] if tree.types[parent] in _PATTERNS else parent
+        self.child_of = {node: -1}  # for each node around the reader its child on the way to the reader
+        while (parent := self.parents[ancestor := next(reversed(self.child_of))]) >= 0:
+            self.child_of[parent] = ancestor
+        self.ancestors = {*self.child_of, -1}
+        self.lengths = tree.lengths()
         # `export {‸}` can also name what is declared further down.
         self.is_export = self.types[self.parents[node]] == "ExportSpecifier"
         # Among the parameters of its function: the body comes later.
@@ -191,11 +195,8 @@ class _Reader:
         return role == Role.WRITE and self._is_within(self._owner(binding))
 
     def _owner(self, binding: int) -> int:
-        """What binds a name: the node around the pattern that it is in."""
-        owner = binding if self.types[binding] == "VariableDeclarator" else self.parents[binding]
-        while self.types[owner] in _PATTERNS:
-            owner = self.parents[owner]
-        return owner
+        """What binds a name."""
+        return binding if self.types[binding] == "VariableDeclarator" else self.owners[binding]
 
     def _is_within(self, owner: int) -> bool:
         """Whether the reader is in a statement, with no function in between that would run later."""
@@ -234,27 +235,32 @@ class _Reader:
 
     def _is_bound_before(self, binding: int) -> bool:
         """Whether a name is bound before a part of the same pattern: `{a, b = ‸, c}` can only read `a`."""
-        pattern = self.parents[binding]
-        while self.types[pattern] in _PATTERNS:
-            is_default = self.types[pattern] == "AssignmentPattern" and pattern in self.ancestors
-            if is_default and pattern + 1 not in self.ancestors:
-                return False
-            pattern = self.parents[pattern]
-        return binding < self.node
+        default = self._defaults.get(self._owner(binding), binding)
+        return binding < self.node and not default < binding < default + self.lengths[default]
 
     def _is_in_class_head(self, owner: int) -> bool:
         """Whether the reader is evaluated before a class has its name: in `extends ‸` and in a key, `[‸]() {}`."""
-        node = self.node
-        while node != owner and node > 0:
+        return owner in self._head
+
+    @cached_property
+    def _head(self) -> set[int]:
+        """The nodes around the reader, up to the first whose content runs later."""
+        found = set[int]()
+        for node in self.child_of:
+            found.add(node)
             type_ = self.types[node]
             is_value = type_ == "PropertyDefinition" and (self.values[node] or node + 1 not in self.ancestors)
             if is_value or type_ in FUNCTION_TYPES or type_ == "StaticBlock":
-                return False
-            node = self.parents[node]
-        return node == owner
+                break
+        return found
+
+    @cached_property
+    def _defaults(self) -> dict[int, int]:
+        """For each owner of a pattern the outermost `a = ‸` of the pattern that has the reader in its default."""
+        ancestors = [node for node in self.child_of if self.types[node] == "AssignmentPattern"]
+        return {self.owners[node]: node for node in ancestors if node + 1 not in self.ancestors}
 
     def _is_in_iterable(self, loop: int) -> bool:
         """Whether the reader is in `for (let a of ‸)`, which does not read this `a`."""
-        if self.types[loop] not in ITERATING_TYPES or loop not in self.ancestors:
-            return False
-        return sum(parent == loop for parent in self.parents[loop + 1 : self.node + 1]) == 2
+        second = loop + 1 + self.lengths[loop + 1] if loop + 1 < len(self.lengths) else -1
+        return self.types[loop] in ITERATING_TYPES and self.child_of.get(loop) == second

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rarename.syntax.language import suppressed_warnings
-from rarename.syntax.python.positions import Source, set_span
+from rarename.syntax.python.positions import Source, set_span, span_of
 from rarename.syntax.traversal import NO_SPAN
 
 FSTRINGS_ARE_MISPLACED = sys.version_info < (3, 12)
@@ -21,7 +21,7 @@ FSTRINGS_ARE_MISPLACED = sys.version_info < (3, 12)
 _LITERAL_OR_COMMENT = re.compile(
     rb"""#[^\n]*|(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>"{3}|'{3}|["'])(?:[^\\]|\\.)*?(?P=quote)""", re.DOTALL
 )
-_BRACE_OR_ESCAPE = re.compile(rb"\\N\{[^}]*\}|\\[^{}]|[{}]", re.DOTALL)
+_BRACE_OR_ESCAPE = re.compile(rb"\\N\{[^{}]*+\}|\\[^{}]|[{}]", re.DOTALL)
 _BRACE = re.compile(rb"[{}]")
 _EXPRESSION_TOKEN = re.compile(rb"""'{3}.*?'{3}|"{3}.*?"{3}|'[^']*'|"[^"]*"|[!=<>]=|[(\[{]|[)\]]|[}!:=]""", re.DOTALL)
 _CONVERSION = re.compile(rb"(?:=\s*)?(?:!\w+)?\s*")
@@ -123,18 +123,18 @@ def _may_be_misplaced(expression: Any, field: _Field, source: Source) -> bool:
 
 
 def _parse_in_place(misplaced: Any, field: _Field, source: Source) -> Any:
-    """The expression of a field, parsed at its position in the file.
-
-    It is the only element of a list whose bracket is the first character of the text: leading blanks would be an
-    indentation. On the first line the prefix of the literal leaves room for the bracket.
-    """
-    line, column, _, _ = source.span(field.start, field.end)
-    blanks = "\n" * (line - 1) + " " * column if line > 1 else " " * (column - 1)
+    """The expression of a field, parsed in parentheses and moved to its position in the file."""
+    line, column, _, _ = source.span(field.start, field.end)  # the brace is where the parenthesis was
     expression = source.text[field.start + 1 : field.stop].decode()
     try:
         with suppressed_warnings():
-            tree: Any = ast.parse(f"[{blanks}({expression})]", mode="eval")
+            tree: Any = ast.parse(f"({expression})", mode="eval").body
     except (SyntaxError, ValueError, OverflowError, SystemError, RecursionError, MemoryError):  # nested too deeply
         _remove_spans(misplaced)
         return misplaced
-    return tree.body.elts[0]
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            start, start_column, end, end_column = span_of(node)
+            moved = (start + line - 1, start_column + column * (start == 1))
+            set_span(node, (*moved, end + line - 1, end_column + column * (end == 1)))
+    return tree

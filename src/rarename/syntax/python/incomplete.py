@@ -141,14 +141,15 @@ def _is_valid(text: str) -> bool:
 
 # -- the lines above ----------------------------------------------------------------------------------------
 
-_PYTHON_2_EXCEPT = re.compile(r"(except\b.*?),\s*(\w+)\s*:", re.DOTALL)
+_PYTHON_2_EXCEPT = re.compile(r"(except\b.*?),\s*+(\w++)\s*+:", re.DOTALL)
 _DEFINITION = re.compile(r"(?:async\s+)?(def|class)\s+(\w+)")
 _PARAMETER = re.compile(r"[(,]\s*\**([^\W\d]\w*)")
 
 
 def _simplified(line: Line) -> Line:
     """The line if it parses alone. Otherwise a simpler header, so that its block is kept, or no text."""
-    for text in (line.text, _PYTHON_2_EXCEPT.sub(r"\1 as \2:", line.text)):
+    found = _PYTHON_2_EXCEPT.match(line.text)
+    for text in (line.text, *([f"{found[1]} as {found[2]}:{line.text[found.end() :]}"] if found else [])):
         if _parses(text, line.first):
             return replace(line, text=text)
     if definition := _DEFINITION.match(line.text):

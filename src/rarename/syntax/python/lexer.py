@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _ENCLOSING = {"comment": "a comment", "number": "a number", "open_triple": "a string", "open_single": "a string"}
-_BRACES = re.compile(r"\\N\{[^}]*\}|\{\{?|\}\}?")
+_BRACES = re.compile(r"\\N\{[^{}]*+\}|\{\{?|\}\}?")
 _FIELD = "{field"  # the opener of a replacement field of an f-string
 
 

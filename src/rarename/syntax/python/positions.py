@@ -20,7 +20,7 @@ RawSpan = tuple[int, int, int, int]  # the numbers of a `Span`, without the cost
 _GAP = rb"(?:[ \t\f\n]|\\\n|#[^\n]*\n)*+"
 _NAME = rb"[A-Za-z0-9_\x80-\xff]++"
 NAME = re.compile(rb"(%b)" % _NAME)
-_NAME_BEFORE = re.compile(rb"[A-Za-z0-9_\x80-\xff]*\Z")
+_NAME_BYTES = frozenset(b"_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ").union(range(0x80, 0x100))
 COMMENT = re.compile(rb"#[^\n]*")
 _DOTTED_NAME = re.compile(rb"(%b(?:%b\.%b%b)*)" % (_NAME, _GAP, _GAP, _NAME))
 _DEFINED_NAME = re.compile(rb"(?:async%b)?(?:def|class)%b(%b)" % (_GAP, _GAP, _NAME))
@@ -67,8 +67,10 @@ class Source:
         end = self.offset(line, column)
         if name.isascii() and self.text.startswith(name.encode(), end - len(name)):
             return len(name)
-        match = _NAME_BEFORE.search(self.text, self.line_starts[line - 1], end)
-        return len(match[0]) if match else 0
+        start = end
+        while start > self.line_starts[line - 1] and self.text[start - 1] in _NAME_BYTES:
+            start -= 1
+        return end - start
 
 
 span_of: Callable[[Any], RawSpan] = attrgetter("lineno", "col_offset", "end_lineno", "end_col_offset")

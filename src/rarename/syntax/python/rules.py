@@ -129,11 +129,11 @@ def _blocks(node: Any) -> Sequence[Any]:
 
 def _with(node: Any, source: Source) -> Translation:
     """Each further item is a nested With in the body."""
-    item, *others = node.items
     body = node.body
-    if others:
-        inner = type(node)(items=others, body=node.body)
-        body = [set_extent(inner, others[0].context_expr, node)]
+    for item in reversed(node.items[1:]):
+        inner = type(node)(items=[item], body=body)
+        body = [set_extent(inner, item.context_expr, node)]
+    item = node.items[0]
     return type(node).__name__, None, _present(item.context_expr, item.optional_vars, ("body", body))
 
 
