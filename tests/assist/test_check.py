@@ -92,7 +92,7 @@ def test_a_text_gives_the_arrays_of_training(model, projects, corpus_folder, spl
         traversal, encoded = encode(model, PYTHON.decode((projects.parent / file.path).read_bytes()))
         slices = outermost_within(functions(traversal, PYTHON), 250)
         for index in np.nonzero(trained._index[:, 0] == number)[0]:
-            where = tuple(trained._index[index, 1:])
+            where = tuple(trained._index[index, 1:3])
             assert where in slices
             stored, read = make_batch(model, trained[int(index)]), make_batch(model, encoded.function_at(*where))
             for name, array in vars(stored).items():
