@@ -1,4 +1,4 @@
-"""Relative attention: plain form and causal kernel against a loop over pairs, dropout, KV cache, export."""
+"""Relative attention: plain form, causal kernel and exported form against a loop over pairs, dropout, KV cache."""
 
 import math
 
@@ -46,6 +46,13 @@ def plain_forward(attention, hidden_states, attention_mask):
     return attention.out_proj(attended.transpose(1, 2).flatten(2))
 
 
+def exported_forward(attention, hidden_states, attention_mask):
+    """`forward` as it is exported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.compiler, "is_exporting", lambda: True)
+        return attention(hidden_states, attention_mask)
+
+
 @pytest.mark.parametrize("shared_offsets", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("length", "max_distance"), [(1, 2), (3, 4), (7, 2), (9, 8), (11, 3)])
@@ -60,13 +67,13 @@ def test_attention_equals_the_formula_in_values_and_gradients(
     attention_mask[1, length // 2 + 1 :] = False
     weights = torch.randn(2, length, 8, dtype=torch.double) * attention_mask[:, :, None]
     results = []
-    for forward in (RelativeAttention.__call__, plain_forward, reference_attention):
+    for forward in (RelativeAttention.__call__, plain_forward, exported_forward, reference_attention):
         output = forward(attention, hidden_states, attention_mask) * attention_mask[:, :, None]
         gradients = torch.autograd.grad((output * weights).sum(), [hidden_states, *attention.parameters()])
         results.append([output, *gradients])
-    for kernel, plain, reference in zip(*results, strict=True):
-        torch.testing.assert_close(kernel, reference)
-        torch.testing.assert_close(plain, reference)
+    for *computed, reference in zip(*results, strict=True):
+        for each in computed:
+            torch.testing.assert_close(each, reference)
 
 
 def test_dropout_of_the_kernel_equals_dropout_of_the_plain_form(monkeypatch):
@@ -91,7 +98,7 @@ def drop(weights, is_kept, rate):
 
 
 @pytest.mark.parametrize("steps", [[6], [1] * 6, [3, 2, 1]])
-@pytest.mark.parametrize("is_exporting", [False, True], ids=["kernel", "plain"])
+@pytest.mark.parametrize("is_exporting", [False, True], ids=["kernel", "exported"])
 def test_reading_with_a_kv_cache_equals_reading_at_once(steps, is_exporting, monkeypatch):
     attention = make_attention(2)
     hidden_states = torch.randn(2, 6, 8, dtype=torch.double)

@@ -87,6 +87,7 @@ def export_model(folder: ModelFolder, target: Path) -> None:
         assert program is not None
         proto = program.model_proto
         _store_in_half_precision(proto)
+        _remove_traces(proto)
         temporary.write_bytes(proto.SerializeToString())
     for name in (CONFIG, ENCODING, CHECK_SETTINGS):
         if (folder.path / name).exists():
@@ -107,3 +108,13 @@ def _store_in_half_precision(proto: Any) -> None:
     nodes = [*casts, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def _remove_traces(proto: Any) -> None:
+    """Remove where in the source each node was made: a tenth of the file, with the paths of this machine."""
+    del proto.metadata_props[:], proto.graph.metadata_props[:], proto.graph.value_info[:]
+    for each in (*proto.graph.node, *proto.graph.input, *proto.graph.output, *proto.graph.initializer):
+        each.ClearField("doc_string")
+        del each.metadata_props[:]
+    for function in proto.functions:
+        del function.metadata_props[:]

@@ -5,8 +5,7 @@
 
 `clip` limits the offset j - i to ±max_distance, so a_K and a_V hold few vectors, for each head or shared by all. We
 compute q_i · a_K once per offset and `gather` it for every pair (i, j). For the values we sum the attention weights per
-offset with `scatter_add` and multiply once. No tensor of shape (L, L, K) is materialized, and `torch.export` accepts
-dynamic shapes.
+offset with `scatter_add` and multiply once. No tensor of shape (L, L, K) is materialized.
 """
 
 import math
@@ -16,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rarename.model.causal_kernel import causal_attention
+from rarename.model.exported_attention import exported_attention
 from rarename.model.kv_cache import KVCache
 
 
@@ -48,7 +48,9 @@ class RelativeAttention(nn.Module):
         q = q / math.sqrt(q.shape[-1])
         if kv_cache is not None:
             k, v = kv_cache.update(k, v)  # (B, H, S, K) each
-        if self.causal and not torch.compiler.is_exporting():
+        if torch.compiler.is_exporting():
+            attended = exported_attention(q, k, v, self.rel_keys, self.rel_values, attention_mask, self.causal)
+        elif self.causal:
             # The kernel ignores the mask: a causal model attends to no padding after the nodes.
             attended = causal_attention(q, k, v, self.rel_keys, self.rel_values, self.dropout * self.training)
         else:

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rarename.config import ModelConfig
@@ -80,10 +81,18 @@ class MisuseModel(nn.Module):
         if self.usages is not None:
             extra = self.usages(usages)
         if self.subtokens is not None and subtokens is not None:
-            summed = self.subtokens(subtokens.flatten(0, 1)).view(*types.shape, -1)  # (B, L, D)
+            summed = self._sum_subtokens(subtokens)
             extra = summed if extra is None else extra + summed
         output: MisuseOutput = self.head(self.transformer(types, values, attention_mask, extra))
         return output
+
+    def _sum_subtokens(self, subtokens: Tensor) -> Tensor:
+        """(B, L, S) to (B, L, D)."""
+        assert self.subtokens is not None
+        if torch.compiler.is_exporting():  # ONNX would get a loop over all nodes; the vector of the padding is zero
+            return F.embedding(subtokens, self.subtokens.weight).sum(dim=2)
+        summed: Tensor = self.subtokens(subtokens.flatten(0, 1))
+        return summed.view(*subtokens.shape[:2], -1)
 
 
 def _with_no_bug(location: Tensor, no_bug: Tensor) -> Tensor:
