@@ -47,13 +47,18 @@ class Editor:
         self.inputs, self.versions, self.published = [], 0, asyncio.Queue()
         self.started, self.may_end = threading.Event(), threading.Event()
         self.may_end.set()
-        monkeypatch.setattr(Checker, "load", lambda **_: SimpleNamespace(check=lambda text, *_: self.compute(text)))
+        self.should_stop = []  # of each check
+        monkeypatch.setattr(Checker, "load", lambda: SimpleNamespace(check=self.check))
         completer = SimpleNamespace(complete_at=lambda cursor, _: self.compute(cursor.word))
         monkeypatch.setattr(Completer, "load", lambda _: completer)
         self.workspace = Workspace(None)
         publish = self.published.put_nowait
         server = SimpleNamespace(workspace=self.workspace, text_document_publish_diagnostics=publish)
         self.assistant = Assistant(server, debounce_seconds)
+
+    def check(self, text, language, path, threshold, should_stop):
+        self.should_stop.append(should_stop)
+        return self.compute(text)
 
     def compute(self, given):
         self.inputs.append(given)
@@ -105,13 +110,16 @@ def test_nothing_is_checked_before_the_delay_has_passed(monkeypatch):
     asyncio.run(asyncio.wait_for(session(), 60))
 
 
-def test_the_result_for_an_older_version_is_dropped(monkeypatch):
+def test_the_check_of_an_older_version_is_stopped_and_its_result_dropped(monkeypatch):
     async def session():
         editor = Editor(monkeypatch, debounce_seconds=0)
         editor.may_end.clear()
         editor.write("a")
         await editor.start()
+        assert not editor.should_stop[0]()
         editor.write("b")
+        await asyncio.sleep(0.01)
+        assert editor.should_stop[0]()
         editor.may_end.set()
         assert (await editor.published.get()).version == 2
         assert editor.inputs == ["a", "b"]

@@ -1,12 +1,13 @@
 """The language server: completions, diagnostics and code actions for editors. Needs the extra `lsp`.
 
 Models compute in two threads, one for completions and one for checks, so the event loop never waits for them. Work on a
-document that has changed since is cancelled; work that already runs ends, and its result is dropped.
+document that has changed since is cancelled: a check stops after its batch of functions, and its result is dropped.
 """
 
 import asyncio
 import logging
 import re
+import threading
 from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -163,24 +164,27 @@ class Assistant:
         language, text, version = _language(document), document.source, document.version
         if language is None:
             return
+        run, stopped = asyncio.get_running_loop().run_in_executor, threading.Event()
         try:
-            run, arguments = asyncio.get_running_loop().run_in_executor, (text, language, self._path(document))
+            arguments = text, language, self._path(document), stopped
             self._found[uri] = version, await run(self._check_thread, self._check, *arguments)
         except Exception as error:
             logger.exception("the check of %s failed", uri)
             self._show(uri, error)
             return
+        finally:
+            stopped.set()  # a check that is cancelled ends after the batch of functions that it computes
         self._shown.pop(uri, None)
         diagnostics = [diagnostic for diagnostic, _ in self._found[uri][1]]
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, version))
 
-    def _check(self, text: str, language: Language, path: Path) -> _Found:
+    def _check(self, text: str, language: Language, path: Path, stopped: threading.Event) -> _Found:
         """The findings in a text; none while it cannot be parsed, or if the settings leave its file out."""
         selection = Selection(configuration := Configuration(self._options | {"force_exclude": True}))
         if len(text) > MAX_FILE_BYTES or selection.leaves_out_named(path):
             return []
         try:
-            found = self._checker.check(text, language, str(path), selection.min_confidence(path))
+            found = self._checker.check(text, language, str(path), selection.min_confidence(path), stopped.is_set)
         except ParseError:
             return []
         if baseline := configuration.settings_for(path.parent).baseline:

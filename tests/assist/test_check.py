@@ -168,6 +168,11 @@ def test_columns_count_characters(both, language, source, qualified_names):
     assert [underlined(source, each) for each in found] == [each.name for each in found]
 
 
+def test_a_check_can_be_stopped(checker):
+    assert checker.check(AREA, "python", should_stop=lambda: False)
+    assert not checker.check(AREA, "python", should_stop=lambda: True)
+
+
 def test_functions_with_one_variable_have_no_diagnostic(checker, tmp_path):
     write(tmp_path, m="def f():\n    return 1\n\ndef g(a):\n    return a\n\nx = y\n")
     result = check_files(checker, tmp_path)

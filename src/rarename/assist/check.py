@@ -3,7 +3,7 @@
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,14 +98,21 @@ class Checker:
         return self.model(language).threshold if self._threshold is None else self._threshold
 
     def check(
-        self, text: str, language: str | Language, path: str = "<text>", threshold: float | None = None
+        self,
+        text: str,
+        language: str | Language,
+        path: str = "<text>",
+        threshold: float | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> list[Diagnostic]:
         """Check one source text; raises ParseError if it cannot be parsed or is minified.
 
-        At most one diagnostic per function, nested or not, from top to bottom. `noqa` comments suppress them.
+        At most one diagnostic per function, nested or not, from top to bottom. `noqa` comments suppress them. Between
+        batches of functions, `should_stop` may end the check; then some diagnostics are missing.
         """
         language = language_named(language) if isinstance(language, str) else language
-        found = self._predict(list(self._functions(_ParsedFile(text, language, path, min_confidence=threshold))))
+        parsed = _ParsedFile(text, language, path, min_confidence=threshold)
+        found = self._predict(list(self._functions(parsed)), should_stop)
         return [diagnostic for _, diagnostic in _unsuppressed(found)]
 
     def check_files(
@@ -175,13 +182,17 @@ class Checker:
             example = MisuseExample(encoded.function_at(start, length), (), seed=0, nested_slices=nested)
             yield _PendingFunction(parsed, start, example)
 
-    def _predict(self, pool: Sequence["_PendingFunction"]) -> list["_Found"]:
+    def _predict(
+        self, pool: Sequence["_PendingFunction"], should_stop: Callable[[], bool] = lambda: False
+    ) -> list["_Found"]:
         """Run the models on functions; return unordered predictions above the threshold."""
         found: list[_Found] = []
         for name, model in self._models.items():
             pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
             lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
+                if should_stop():
+                    return found
                 batch = [pending[index] for index in indexes]
                 predictions = vars(model.predict([each.example for each in batch])).values()
                 for row, location, repair, confidence in zip(*map(np.ndarray.tolist, predictions), strict=True):
