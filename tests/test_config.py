@@ -65,10 +65,10 @@ def test_the_small_presets():
 
 def test_the_presets_of_the_packaged_models():
     check, complete = preset("check"), preset("complete", "completion")
-    assert check.encoding == EncodingConfig(5_000, "ordered", 400, 6_000)
-    assert check.task == MisuseConfig("misuse", "local", 4.0, 400, "conditional", True, 3, 0.15)
+    assert check.encoding == EncodingConfig(5_000, "ordered", 1_024, 6_000)
+    assert check.task == MisuseConfig("misuse", "realistic", 0.0, 1_000, "conditional", True, 3, 0.15, True, 1.2, 24)
     assert check.model == dataclasses.replace(preset("small").model, num_layers=4)
-    assert check.training == TrainingConfig(4.0, 1_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
+    assert check.training == TrainingConfig(4.0, 3_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
     assert complete.encoding == EncodingConfig(5_000, "ordered", 500, 0)
     assert complete.task == CompletionConfig("completion", 500, 500, True)
     assert complete.model == preset("small", "completion").model

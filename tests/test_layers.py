@@ -26,7 +26,9 @@ LAYERS = """
     presets
     tasks.batch tasks.sampler
     tasks.misuse.similarity tasks.misuse.functions
+    tasks.misuse.context tasks.misuse.features
     tasks.misuse.injection
+    tasks.misuse.fixes
     tasks.misuse.collate tasks.completion.collate
     tasks.misuse.predict tasks.completion.predict
     inference.model_folder

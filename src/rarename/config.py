@@ -30,7 +30,7 @@ MAX_NUMBER = 2**63
 
 ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
-    "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0,
+    "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0, "task.context_nodes": 0,
 }  # fmt: skip
 """Settings that older configs and results lack, and what their code did. It is not always the default of today."""
 
@@ -88,14 +88,10 @@ class MisuseConfig(Settings):
     """How bugs are sampled: between any two variables (paper), between local names in scope (local), the same with the
     names and places of real misuses preferred (realistic), or as in the published code, with its choice of functions
     and variables, and every bug in every epoch (published)."""
-    redraw_bugs: bool = False
-    """Draw another bug of a function in every epoch; otherwise three bugs take turns."""
     similarity_weight: float = bounded(0.0, minimum=0)
     """In training with `local`, how much more probable bugs between similar names are."""
     max_function_nodes: int = bounded(250, minimum=1)
     """Longer functions are left out."""
-    length_exponent: float = bounded(0.0, minimum=0, maximum=10)
-    """Draw functions for training in proportion to a power of their number of nodes; 0 takes each once in an epoch."""
     pointer_head: Literal["independent", "conditional"] = "independent"
     """Two independent pointers (paper), or a repair pointer conditioned on the location, over local names only."""
     usage_features: bool = False
@@ -104,11 +100,20 @@ class MisuseConfig(Settings):
     """Number of epochs at the start in which a function has many bugs, and each node is classified by itself."""
     multi_bug_rate: float = bounded(0.15, above=0, maximum=1)
     """Fraction of the reads of local names that is wrong in those epochs."""
+    redraw_bugs: bool = False
+    """Draw another bug of a function in every epoch; otherwise three bugs take turns."""
+    length_exponent: float = bounded(0.0, minimum=0, maximum=10)
+    """Draw functions for training in proportion to a power of their number of nodes; 0 takes each once in an epoch."""
+    context_nodes: int = bounded(0, minimum=0, maximum=1_000)
+    """Largest number of nodes after a function that tell of the rest of its file: functions that it names and their
+    parameters, attributes that its variables have elsewhere, names of the module. 0 shows the function alone."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.similarity_weight and self.bug_sampler != "local":
             raise ValueError(f"similarity_weight needs the bug_sampler 'local', not {self.bug_sampler!r}")
+        if self.context_nodes and self.pointer_head != "conditional":
+            raise ValueError("context_nodes needs the pointer_head 'conditional', which points at variables only")
         if self.length_exponent and self.bug_sampler == "published":
             raise ValueError("length_exponent must be 0 with the bug_sampler 'published', which takes every function")
         if self.multi_bug_epochs and self.bug_sampler == "published":

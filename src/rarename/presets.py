@@ -47,10 +47,10 @@ PRESETS: dict[str, dict[str, Preset]] = {
         },
         "small": _SMALL_MISUSE,
         "check": {
-            "encoding": {"vocabulary_size": 5_000, "num_placeholders": 1_000, "num_subtokens": 6_000},
+            "encoding": {"vocabulary_size": 5_000, "num_placeholders": 1_024, "num_subtokens": 6_000},
             "task": {
                 "bug_sampler": "realistic", "redraw_bugs": True, "max_function_nodes": 1_000, "length_exponent": 1.2,
-                "pointer_head": "conditional", "usage_features": True, "multi_bug_epochs": 3,
+                "pointer_head": "conditional", "usage_features": True, "context_nodes": 24, "multi_bug_epochs": 3,
             },
             "model": _SMALL_MISUSE["model"] | {"num_layers": 4},
             "training": _SMALL_MISUSE["training"] | {

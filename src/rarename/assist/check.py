@@ -22,6 +22,7 @@ from rarename.syntax import Language, Role, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
+from rarename.tasks.misuse.context import FileContext
 from rarename.tasks.misuse.functions import Function, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 from rarename.tasks.sampler import bucketed_batches
@@ -40,6 +41,7 @@ class CheckModel:
         assert isinstance(folder.config.task, MisuseConfig)
         self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
         self.version = folder.version
+        self.num_context = folder.config.task.context_nodes
         self.collate = MisuseCollator(folder.encoding, folder.config.task)
         self._session = open_session(folder)
         self._is_conditional = folder.config.task.pointer_head == "conditional"
@@ -174,12 +176,15 @@ class Checker:
         slices = outermost_within(parsed.functions, MAX_FUNCTION_NODES)
         if not slices:
             return
-        encoding = self.model(parsed.language).folder.encoding
+        model = self.model(parsed.language)
+        encoding = model.folder.encoding
         encoded = Function.of_file(parsed.traversal, parsed.roles, parsed.language, encoding)
+        context = FileContext.of_file(encoded, parsed.traversal, parsed.language, encoding)
         for start, length in slices:
             first, last = (bisect_left(parsed.functions, (node,)) for node in (start, start + length))
             nested = tuple(Slice(each.start - start, each.length) for each in parsed.functions[first:last])
-            example = MisuseExample(encoded.function_at(start, length), (), seed=0, nested_slices=nested)
+            function = context.function_at(start, length, model.num_context)
+            example = MisuseExample(function, (), seed=0, nested_slices=nested)
             yield _PendingFunction(parsed, start, example)
 
     def _predict(

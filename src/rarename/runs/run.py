@@ -165,7 +165,8 @@ def make_encoding(config: ExperimentConfig) -> Encoding:
     if num_subtokens:
         subtokens = frequent_subtokens(corpus.values(), corpus.counts("names").tolist(), num_subtokens)
     strategy, num_placeholders = config.encoding.strategy, config.encoding.num_placeholders
-    return Encoding(values, corpus.types, strategy, num_placeholders, task.masked_literals, subtokens)
+    types = Vocabulary([*corpus.types, *task.extra_types(config.task)])
+    return Encoding(values, types, strategy, num_placeholders, task.masked_literals, subtokens)
 
 
 def _make_task(config: ExperimentConfig, encoding: Encoding) -> Task:

@@ -69,6 +69,7 @@ class Language:
     find_comments: Callable[[str], Iterable[Comment]] = lambda text: ()  # the comments of a text that can be parsed
     call_types: frozenset[str] = frozenset()
     receivers: frozenset[str] = frozenset()  # the usual names of the object or the class that a method belongs to
+    constructors: frozenset[str] = frozenset()  # the names of methods that are called by the name of their class
     keyword_argument_type: str = ""  # holds the name of a keyword argument; empty if the language has none
     possible_wrappers: tuple[tuple[str, ...], ...] = ()
     """The nodes that may come before a name once the text continues, as in `a()`, `a.b`, `a.b()` and `a[b]`. The first

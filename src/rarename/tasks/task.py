@@ -104,6 +104,11 @@ class Task(ABC):
             )
 
     @staticmethod
+    def extra_types(config: Any) -> tuple[str, ...]:
+        """Node types of the input that no corpus has."""
+        return ()
+
+    @staticmethod
     @abstractmethod
     def build_model(config: Any, model_config: ModelConfig, encoding: Encoding) -> nn.Module:
         """Make a model whose weights are drawn from torch's generator."""

@@ -40,6 +40,7 @@ JAVASCRIPT = Language(
     ),
     call_types=frozenset({"CallExpression", "NewExpression"}),
     receivers=frozenset({"self", "that", "_this"}),
+    constructors=frozenset({"constructor"}),
     assignment_rewrites={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     naming_types=frozenset({"AssignmentExpression"}),
     record=JS150,

@@ -39,6 +39,7 @@ PYTHON = Language(
     possible_wrappers=(("Call",), ("AttributeLoad",), ("Call", "AttributeLoad"), ("SubscriptLoad",)),
     call_types=frozenset({"Call"}),
     receivers=frozenset({"self", "cls"}),
+    constructors=frozenset({"__init__", "__new__"}),
     keyword_argument_type="keyword",
     assignment_rewrites={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),

@@ -54,6 +54,7 @@ class MisuseBatch(Batch):
     location: Array  # (B,), the node of the bug plus 1; 0 for no bug, or MULTIPLE_BUGS
     is_repair: Array  # (B, L), the other nodes that hold the variable that belongs at the location
     projects: Array  # (B,)
+    num_context: Array = 0  # (B,), the number of nodes of the context
     usages: Array | None = None  # (B, L), below NUM_USAGES
     subtokens: Array | None = None  # (B, L, MAX_SUBTOKENS), 0 for none
     nested: tuple[NestedFunctions, ...] = ()  # one per example, if nested functions get their own prediction
@@ -83,6 +84,7 @@ class MisuseCollator:
             attention_mask=types != Special.PAD.rank,
             location=np.where([example.is_multi_bug for example in examples], MULTIPLE_BUGS, location),
             projects=np.array([example.function.project for example in examples]),
+            num_context=np.array([example.function.num_context for example in examples]),
             usages=usage_ids(names, columns["is_variable"], roles) if self.config.usage_features else None,
             nested=tuple(
                 NestedFunctions(replace(example.function, values=row["name_ranks"]), example.nested_slices)

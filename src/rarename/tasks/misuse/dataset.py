@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rarename.corpus.store import Corpus
 from rarename.syntax.functions import Slice
 from rarename.syntax.scope import ScopeRules
+from rarename.tasks.misuse.context import FileContext
 from rarename.tasks.misuse.functions import (
     Function,
     is_eligible,
@@ -43,8 +44,11 @@ class FunctionDataset(Sequence[Function]):
         bigrams: NDArray[np.uint8] | None = None,
         is_published: bool = False,
         has_features: bool = False,
+        num_context: int = 0,
+        context_types: NDArray[np.int16] | None = None,
     ) -> None:
-        self._subtokens, self._bigrams = subtokens, bigrams
+        self._subtokens, self._bigrams, self._num_context = subtokens, bigrams, num_context
+        self._contexts: list[FileContext] = []  # of each file, if functions have a context
         self._files: list[Function] = []
         self._slices: list[NDArray[np.int64]] = []  # the functions of each file
         project_ids: dict[str, int] = {}
@@ -52,8 +56,12 @@ class FunctionDataset(Sequence[Function]):
         # `isidentifier` knows no dollar sign.
         names = [each.replace("$", "_").isidentifier() for each in corpus.values()] if is_published else []
         is_identifier = np.array(names, dtype=bool)
-        receivers = [rank for rank, name in enumerate(corpus.values()) if name in corpus.language.receivers]
-        self._receivers = tuple(mapping.map_values(np.array(receivers, dtype=np.int64)).tolist())
+
+        def ranks_of(chosen: frozenset[str]) -> tuple[int, ...]:
+            ranks = [rank for rank, name in enumerate(corpus.values()) if name in chosen] if has_features else []
+            return tuple(mapping.map_values(np.array(ranks, dtype=np.int64)).tolist())
+
+        receivers, constructors = ranks_of(corpus.language.receivers), ranks_of(corpus.language.constructors)
         rules = ScopeRules.of(corpus.types, corpus.language)
         for number, file in enumerate(corpus.split(split)):
             encoded = Function(
@@ -71,10 +79,14 @@ class FunctionDataset(Sequence[Function]):
                 places=places(file.types, file.parents, file.roles, corpus.types, corpus.language)
                 if has_features
                 else None,
-                receivers=self._receivers,
+                receivers=receivers,
+                constructors=constructors,
                 project=project_ids.setdefault(file.project, len(project_ids)),
             )
             self._files.append(encoded)
+            if context_types is not None:
+                tree = file.parents, corpus.types, file.types
+                self._contexts.append(FileContext(encoded, *tree, corpus.language, context_types))
             self._slices.append(np.asarray(file.functions, dtype=np.int64).reshape(-1, 2))
             if file.bug is not None:
                 # In a few published bugs the correct name occurs nowhere else: pointing cannot repair them.
@@ -114,8 +126,16 @@ class FunctionDataset(Sequence[Function]):
         return len(self._index)
 
     def __getitem__(self, index: int) -> Function:  # type: ignore[override]
+        return self.function(index)
+
+    def function(self, index: int, has_context: bool = True) -> Function:
+        """A function, by default with its context, if functions have one."""
         file, start, length, _ = self._index[index].tolist()
-        function: Function = self._files[file].function_at(start, length)
+        function: Function
+        if has_context and self._contexts:
+            function = self._contexts[file].function_at(start, length, self._num_context)
+        else:
+            function = self._files[file].function_at(start, length)
         ranks = np.maximum(function.values, -1)  # the last row of a table is for nodes without a value
         tables = {"subtokens": self._subtokens, "bigrams": self._bigrams}
         rows: dict[str, Any] = {name: table[ranks] for name, table in tables.items() if table is not None}

@@ -1,6 +1,6 @@
 """Functions as arrays of rank ids: the input of variable misuse, in training and in `rarename check`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -48,6 +48,8 @@ class Function:
     is_unswappable: Mask | None = None  # names that cannot be replaced alone, such as one of the two tags of an element
     places: NDArray[np.int8] | None = None  # what stands around each variable: see `features`
     receivers: tuple[int, ...] = ()  # the rank ids of names such as `self`
+    constructors: tuple[int, ...] = ()  # the rank ids of names such as `__init__`
+    num_context: int = 0  # the last nodes, which tell of the rest of the file: see `context`
     published_variables: Mask | None = None  # the nodes that hold a variable, if `published_variables` chooses them
     label: MisuseLabel | None = None  # a published bug, which `values` already contains
     project: int = 0  # an index into `FunctionDataset.project_names`
@@ -58,6 +60,11 @@ class Function:
         values, _ = encoding.values.ranks(traversal.values)
         nodes = np.arange(len(traversal), dtype=np.int32)  # the scope rule takes type ids: here each node has its own
         parents = np.array(traversal.parents, dtype=np.int32)
+
+        def ranks_of(names: Collection[str]) -> tuple[int, ...]:
+            found = [node for node, value in enumerate(traversal.values) if value in names]
+            return tuple(np.unique(values[found]).tolist())
+
         subtokens = None
         if encoding.subtokens:
             _, first, inverse = np.unique(values, return_index=True, return_inverse=True)  # split each value once
@@ -70,9 +77,8 @@ class Function:
             subtokens=subtokens,
             is_unswappable=is_unswappable(nodes, parents, traversal.types, language),
             places=places(nodes, parents, np.array(roles, dtype=np.int8), traversal.types, language),
-            receivers=tuple(
-                values[[node for node, value in enumerate(traversal.values) if value in language.receivers]].tolist()
-            ),
+            receivers=ranks_of(language.receivers),
+            constructors=ranks_of(language.constructors),
         )
 
     def function_at(self, start: int, length: int) -> "Function":

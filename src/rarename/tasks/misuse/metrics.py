@@ -87,7 +87,7 @@ def _evaluate_per_example(output: MisuseOutput, batch: MisuseBatch, vocabulary_s
     predicted = predict_bugs(output, batch, batch.nested).best_per_example(len(batch))
     return {
         "is_buggy": is_buggy,
-        "length": batch.attention_mask.sum(axis=1),
+        "length": batch.attention_mask.sum(axis=1) - batch.num_context,
         "margin": node_logits.max(axis=1) - output.location_logits[:, 0],  # in favour of a bug
         "confidence": predicted.confidence,
         "is_found": is_buggy & (predicted.location == bugs) & (batch.name_ranks[rows, predicted.repair] == original),

@@ -12,7 +12,9 @@ from rarename.errors import UsageError
 from rarename.subtokens import subtoken_ids
 from rarename.syntax import Role
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
+from rarename.tasks.misuse.context import CONTEXT_TYPES
 from rarename.tasks.misuse.dataset import BUGS_PER_FUNCTION, FunctionDataset, table_by_rank
+from rarename.tasks.misuse.functions import Function
 from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
 from rarename.tasks.misuse.loss import misuse_loss
 from rarename.tasks.misuse.metrics import MisuseMetrics
@@ -49,12 +51,25 @@ class MisuseTask(Task):
             bigrams = table_by_rank(corpus, mapping, character_bigrams(corpus.values()))
 
         def dataset(split: str) -> FunctionDataset:
-            is_published = config.bug_sampler == "published"
-            tables = mapping, subtokens, bigrams
-            return FunctionDataset(corpus, split, config.max_function_nodes, *tables, is_published, is_realistic)
+            return FunctionDataset(
+                corpus,
+                split,
+                config.max_function_nodes,
+                mapping,
+                subtokens,
+                bigrams,
+                is_published=config.bug_sampler == "published",
+                has_features=is_realistic or config.context_nodes > 0,
+                num_context=config.context_nodes,
+                context_types=encoding.type_ranks(CONTEXT_TYPES) if config.context_nodes else None,
+            )
 
         super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
         self.collate = MisuseCollator(encoding, config)
+
+    @staticmethod
+    def extra_types(config: MisuseConfig) -> tuple[str, ...]:
+        return CONTEXT_TYPES if config.context_nodes else ()
 
     @staticmethod
     def build_model(config: MisuseConfig, model_config: ModelConfig, encoding: Encoding) -> MisuseModel:
@@ -105,14 +120,21 @@ class MisuseTask(Task):
 
     def _multi_bug_example(self, dataset: FunctionDataset, index: int, epoch: int) -> list[MisuseExample]:
         """A function with many bugs, others in each epoch."""
-        function, rng = dataset[index % len(dataset)], np.random.default_rng([self.seed, index, epoch, 2])
+        function, rng = self._function(dataset, index, epoch), np.random.default_rng([self.seed, index, epoch, 2])
         is_realistic = self.config.bug_sampler == "realistic"
         bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight, is_realistic)
         return [MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)]
 
+    def _function(self, dataset: FunctionDataset, item: int, epoch: int | None) -> Function:
+        """The function of an item; in training half of them have no context, because many texts have none."""
+        if not self.config.context_nodes:
+            return dataset[item % len(dataset)]
+        has_context = epoch is None or bool(np.random.default_rng([self.seed, item, epoch, 5]).integers(2))
+        return dataset.function(item % len(dataset), has_context)
+
     def _pair(self, dataset: FunctionDataset, index: int, epoch: int | None) -> list[MisuseExample]:
         """A function, clean and with a bug, for an epoch of training or, without one, for evaluation."""
-        function, similarity_weight = dataset[index % len(dataset)], self.config.similarity_weight
+        function, similarity_weight = self._function(dataset, index, epoch), self.config.similarity_weight
         if epoch is None:
             bug_seed, placeholder_seed, similarity_weight = [EVAL_SEED, index], [EVAL_SEED, index, 1], 0.0
         else:
