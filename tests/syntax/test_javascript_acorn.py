@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from rarename.errors import ParseError
-from rarename.syntax.javascript import JAVASCRIPT, parse
+from rarename.syntax.javascript import JAVASCRIPT
+from rarename.syntax.javascript.parser import parse
 
 HERE = Path(__file__).parent / "acorn"
 CACHE = Path(__file__).parents[2] / ".cache" / "acorn"

@@ -12,7 +12,6 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
 """
 
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ class ModelFolder:
 
 def packaged_model(language: str, task: str = "misuse") -> Path:
     """The folder of the model inside the package for a language and a task."""
-    folder = Path(str(files("rarename") / "data" / "models" / f"{task}-{language}"))
+    folder = Path(__file__).parent.parent / "data" / "models" / f"{task}-{language}"
     if not folder.is_dir():
         raise RunError(
             f"the package has no {task} model for {language}; train one with `rarename train {task}` and pass its "

@@ -144,10 +144,10 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     >>> "height" in cursor.in_scope
     True
     """
-    support = language.cursor
-    if support is None:
+    if language.cursor is None:
         problem = f"no names can be completed in {language.name}: it has no syntax trees"
         raise UsageError(f"{problem}; choose another language")
+    support = language.cursor()
     split, word = _split(_normalized(text, language), support.name_char, line, column)
     if word[:1].isdigit():
         raise split.error("the cursor is in a number")

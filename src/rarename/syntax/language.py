@@ -4,8 +4,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rarename.errors import ParseError
 from rarename.syntax.traversal import Role, Traversal
@@ -29,6 +30,17 @@ class Comment(NamedTuple):
     column: int
     end_line: int
     text: str  # with its marks
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """A function whose module is imported at the first call: a command needs few of the parsers, and often none."""
+
+    module: str  # below `rarename.syntax`
+    name: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        return getattr(import_module(f"rarename.syntax.{self.module}"), self.name)(*arguments)
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ class Language:
     assignment_rewrites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What a statement and its attribute become once a value is assigned to the attribute."""
     naming_types: frozenset[str] = frozenset()  # they name the function in them: `exports.parse = function () {}`
-    cursor: "CursorSupport | None" = None  # how unfinished text is read; None if names cannot be completed
+    cursor: "Callable[[], CursorSupport] | None" = None  # how unfinished text is read; None if no name can be completed
 
     def decode(self, data: bytes) -> str:
         """A file's bytes as text; raises ParseError (reason "not text in a known encoding")."""

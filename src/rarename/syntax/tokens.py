@@ -12,8 +12,6 @@ import keyword
 import re
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from rarename.syntax.language import Language
 from rarename.syntax.records import PY150
 from rarename.syntax.traversal import NO_SPAN, Role, Span, Traversal
@@ -89,6 +87,8 @@ def _encoding(data: bytes) -> str:
 def _parse(text: str, _tolerant: bool) -> Traversal:  # any text can be split
     pairs = list(_lex(text.replace("\r\n", "\n").replace("\r", "\n")))
     tree = sequence([token for token, _ in pairs])
+    import numpy as np  # most commands need no tokens
+
     spans = np.array([span for _, span in pairs], dtype=np.int32).reshape(len(pairs), 4)
     return Traversal(tree.types, tree.values, tree.parents, spans)
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Role(IntEnum):
@@ -79,7 +80,7 @@ class Traversal:
     types: Sequence[str]
     values: Sequence[str | None]
     parents: Sequence[int]  # -1 for the root
-    spans: NDArray[np.int32] | None = None
+    spans: "NDArray[np.int32] | None" = None
 
     def __len__(self) -> int:
         return len(self.types)

@@ -9,15 +9,10 @@ from functools import cached_property
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
 from rarename.syntax.javascript.cst import RESERVED
+from rarename.syntax.javascript.node_types import FUNCTION_TYPES, ITERATING_TYPES
 from rarename.syntax.lines import Lines
 from rarename.syntax.scope import scopes_of
 from rarename.syntax.traversal import Role, Traversal
-
-FUNCTION_TYPES = frozenset({"FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"})
-SCOPE_TYPES = FUNCTION_TYPES | {
-    "BlockStatement", "CatchClause", "ForStatement", "ForInStatement", "ForOfStatement", "ClassBody", "StaticBlock",
-}  # fmt: skip
-ITERATING_TYPES = frozenset({"ForInStatement", "ForOfStatement"})
 
 GLOBALS = frozenset(
     """

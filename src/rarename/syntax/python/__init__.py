@@ -7,25 +7,17 @@ nodes, so that old code keeps its trees; `docs/syntax-python.md` lists the choic
 Reading order: parser, walker, rules, then what the rules use: literals, positions, fstrings; roles last.
 """
 
-from rarename.syntax.cursor import ONE_LINE_STRING, CursorSupport
-from rarename.syntax.language import Language, RecordStyle
-from rarename.syntax.python.arguments import argument_names
-from rarename.syntax.python.comments import find_comments
-from rarename.syntax.python.imports import module_at
-from rarename.syntax.python.incomplete import STATEMENT_END, complete_prefix, later_bindings
-from rarename.syntax.python.lexer import Lexer
-from rarename.syntax.python.parser import encoding, parse
-from rarename.syntax.python.roles import roles
-from rarename.syntax.python.scope import FUNCTION_TYPES, SCOPE_TYPES, keywords, visible_names
+from rarename.syntax.language import Language, Lazy, RecordStyle
+from rarename.syntax.python.node_types import FUNCTION_TYPES, SCOPE_TYPES
 
 PYTHON = Language(
     name="python",
     suffixes=(".py", ".pyw"),
     interpreters=("python",),
-    encoding=encoding,
-    find_comments=find_comments,
-    parse=parse,
-    roles=roles,
+    encoding=Lazy("python.parser", "encoding"),
+    find_comments=Lazy("python.comments", "find_comments"),
+    parse=Lazy("python.parser", "parse"),
+    roles=Lazy("python.roles", "roles"),
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,
     class_types=frozenset({"ClassDef"}),
@@ -43,16 +35,5 @@ PYTHON = Language(
     keyword_argument_type="keyword",
     assignment_rewrites={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),
-    cursor=CursorSupport(
-        name_char=r"\w",
-        non_code=rf"#[^\n]*|[rRbBuUfFtT]{{0,2}}(?:\"{{3}}.*?\"{{3}}|'{{3}}.*?'{{3}}|{ONE_LINE_STRING})",
-        statement_end=STATEMENT_END,
-        lexer=Lexer,
-        complete_prefix=complete_prefix,
-        later_bindings=later_bindings,
-        visible_names=visible_names,
-        keywords=keywords,
-        argument_names=argument_names,
-        module_at=module_at,
-    ),
+    cursor=Lazy("python.cursor", "cursor_support"),
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 
-from rarename.syntax.python.scope import FUNCTION_TYPES
+from rarename.syntax.python.node_types import FUNCTION_TYPES
 from rarename.syntax.traversal import Role, Traversal
 
 COMMON_NAMES = frozenset(

@@ -16,8 +16,8 @@ from rarename.syntax.cursor import CALL, MAX_TAIL_CHARS, LaterBindings, num_atte
 from rarename.syntax.language import Language
 from rarename.syntax.open_brackets import OpenBracket
 from rarename.syntax.python.lexer import Lexer, Line
+from rarename.syntax.python.node_types import DEFINITION_TYPES
 from rarename.syntax.python.parser import parse_ast
-from rarename.syntax.python.scope import DEFINITION_TYPES
 from rarename.syntax.traversal import Traversal
 
 _MAX_ENDINGS = 12  # attempts to close the statement at the cursor

@@ -9,18 +9,15 @@ from itertools import takewhile
 from keyword import kwlist
 
 from rarename.syntax.cursor import CompletedSource, VisibleNames
+from rarename.syntax.python.node_types import COMPREHENSION_TYPES, DEFINITION_TYPES, FUNCTION_TYPES
 from rarename.syntax.scope import scopes_of
 from rarename.syntax.traversal import Role
 
-FUNCTION_TYPES = frozenset({"FunctionDef", "AsyncFunctionDef"})
-COMPREHENSION_TYPES = frozenset({"ListComp", "SetComp", "DictComp", "GeneratorExp"})
-SCOPE_TYPES = FUNCTION_TYPES | COMPREHENSION_TYPES | {"Lambda", "ClassDef"}
 _CALLABLE_TYPES = FUNCTION_TYPES | {"Lambda"}
 
 _BUILTINS = frozenset(dir(builtins)) | {"__annotations__", "__builtins__", "__cached__", "__file__", "__path__"}
 
 _BINDING_ROLES = frozenset({Role.WRITE, Role.PARAMETER, Role.FUNCTION, Role.CLASS, Role.MODULE})
-DEFINITION_TYPES = FUNCTION_TYPES | {"ClassDef", "alias"}
 _DECLARATION_TYPES = frozenset({"Global", "Nonlocal"})
 _ASSIGNMENT_TYPES = frozenset({"Assign", "AnnAssign", "NamedExpr"})
 _FOR_TYPES = frozenset({"For", "AsyncFor"})
