@@ -2,8 +2,12 @@
 
 import argparse
 import json
+import shutil
+import subprocess
+import tarfile
 from dataclasses import replace
 
+import jsonschema
 import pytest
 
 from rarename._version import __version__
@@ -140,6 +144,23 @@ def test_sarif():
     assert first == {"level": "note", "message": message, "locations": [{"physicalLocation": old}]}
     assert second["locations"] == [{"physicalLocation": {"artifactLocation": {"uri": "src/link.py"}}}]
     assert invocation == {"executionSuccessful": True, "exitCode": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("npm"), reason="the schema is in a package of npm")
+def test_sarif_is_valid_by_the_schema_of_the_standard(tmp_path):
+    subprocess.run(["npm", "pack", "--silent", "@microsoft/jest-sarif@1.0.0-beta.0"], cwd=tmp_path, check=True)
+    [archive] = tmp_path.glob("*.tgz")
+    with tarfile.open(archive) as tar:
+        schema = json.load(tar.extractfile("package/lib/schemas/sarif-2.1.0-rtm.5.json"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    odd = replace(DIAGNOSTIC, path="a\x1b\n::error::\udcff.py", function="f\u202e", fix=None)
+    unused = replace(DIAGNOSTIC, code="RN100", name="# noqa: RN001", suggestion="", fix=None)
+    for result in (result_of(DIAGNOSTIC, odd, unused, skipped=SKIPPED), result_of(num_files=0)):
+        log = json.loads(as_sarif(result))
+        validator.validate(log)
+    log["runs"][0]["invocations"][0]["exitCode"] = "0"
+    assert not validator.is_valid(log)
 
 
 def test_sarif_without_files_diagnostics_or_a_fix():

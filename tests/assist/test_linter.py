@@ -405,21 +405,26 @@ def test_repairs_need_unsafe_fixes(here, check):
     code, out, _ = check("a.py", "--diff", "--unsafe-fixes")
     assert code == 1
     change = "-    return width * width\n+    return width * height\n"
-    assert out == f"--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def area(width, height):\n{change}"
+    assert out == f"--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n def area(width, height):\n{change}"
     assert (here / "a.py").read_text() == AREA
     code, out, _ = check("a.py", "--fix", "--unsafe-fixes")
     assert code == 0 and "1 fixed" in out
     assert (here / "a.py").read_text() == AREA.replace("* width", "* height")
 
 
-def test_a_patch_applies_to_files_with_odd_line_ends(here, check):
-    text = f"x = 1\n\x0c\ny = 1\r\n{AREA}".rstrip("\n").encode()
-    write(here, {"a.py": text})
-    _, patch, _ = check("a.py", "--diff", "--unsafe-fixes")
+@pytest.mark.parametrize("tool", ["git apply", "patch -p1 --binary"])
+def test_a_patch_applies_to_odd_files(here, tool):
+    """Odd line ends, encodings and names, from the root and from a subfolder."""
+    text = f"# coding: latin-1\nx = 'ö'\n\x0c\ny = 1\r\n{AREA}".rstrip("\n").encode("latin-1")
+    names = ("a.py", "sub/b c.py", "sub/ö ä.py", f"sub/{ODD}", "sub/\"'\\.py", os.fsdecode(b"sub/\xff.py"))
+    write(here, dict.fromkeys(names, text))
     git(here, "init")
-    write(here, {"p": patch})
-    git(here, "apply", "-p0", "p")
-    assert (here / "a.py").read_bytes() == text.replace(b"* width", b"* height")
+    for folder, path in ((here / "sub", "b c.py"), (here, ".")):
+        command = [sys.executable, "-m", "rarename", "check", path, "--diff", "--unsafe-fixes"]
+        patch = subprocess.run(command, cwd=folder, capture_output=True).stdout
+        subprocess.run(tool.split(), cwd=folder, input=patch, check=True)
+    for name in names:
+        assert (here / name).read_bytes() == text.replace(b"* width", b"* height")
 
 
 @pytest.mark.parametrize(

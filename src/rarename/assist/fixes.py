@@ -1,9 +1,10 @@
 """Repairs written into files. A file is replaced as a whole or not at all, and keeps its encoding and line ends."""
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
-from difflib import unified_diff
+from difflib import diff_bytes, unified_diff
 from pathlib import Path
 
 from rarename.assist.diagnostics import Diagnostic
@@ -52,12 +53,23 @@ def with_noqa(content: bytes, diagnostics: Sequence[Diagnostic], language: Langu
     return _encoded(text, content, language), left
 
 
-def diff(old: bytes, new: bytes, path: str, language: Language) -> str:
-    """The change of a file as a patch."""
+def diff(old: bytes, new: bytes, path: str) -> bytes:
+    """The change of a file as a patch that `git apply` and `patch -p1` apply, in the encoding of the file."""
     # A patch has lines that end with a line feed, whatever the language takes for a line.
-    before, after = (re.findall(r"[^\n]*\n|[^\n]+", language.decode(content)) for content in (old, new))
-    lines = unified_diff(before, after, path, path)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    before, after = (re.findall(rb"[^\n]*\n|[^\n]+", content) for content in (old, new))
+    from_name, to_name = (_quoted(os.fsencode(f"{side}/{path}")) for side in "ab")
+    lines = diff_bytes(unified_diff, before, after, from_name, to_name)
+    return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
+
+
+def _quoted(name: bytes) -> bytes:
+    """The name of a file as git writes it in a patch.
+
+    >>> _quoted(b"a/b c.py"), _quoted(b"a/\\n.py")
+    (b'a/b c.py\\t', b'"a/\\\\012.py"')
+    """
+    quoted = re.sub(rb'[^ -~]|["\\]', lambda found: b"\\%03o" % ord(found[0]), name)
+    return b'"' + quoted + b'"' if quoted != name else name + b"\t" * (b" " in name)
 
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:

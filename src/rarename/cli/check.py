@@ -1,6 +1,7 @@
 """`rarename check`: variables that may be misused."""
 
 import argparse
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.diff or arguments.fix or arguments.add_noqa:
         result = _change_files(arguments, result, real_paths)
     name = settings.output_format or ("full" if sys.stdout.isatty() and not arguments.output_file else "text")
-    if name in ("text", "full", "github"):
+    if name not in ("json", "sarif"):  # these contain what was skipped
         for line in describe_skipped(result.skipped, MAX_SKIPS_SHOWN):
             print(line, file=sys.stderr)
     if not arguments.diff:
@@ -215,8 +216,12 @@ def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_pat
             else:
                 new = fixes.fixed(old, diagnostics, language)
             if arguments.diff:
-                patch = fixes.diff(old, new, shown, language)
-                write("".join(escaped(line) + "\n" for line in patch.splitlines()) if sys.stdout.isatty() else patch)
+                patch = fixes.diff(old, new, os.path.relpath(path))
+                if sys.stdout.isatty():
+                    text = patch.decode(language.encoding(old), "replace")
+                    write("".join(escaped(line) + "\n" for line in text.splitlines()))
+                else:
+                    write(patch.decode("latin-1"), "latin-1")  # each byte as it is in the file
             elif new != old:
                 fixes.replace_file(path, old, new)
                 done += [each for each in diagnostics if each not in left]
