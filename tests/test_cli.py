@@ -174,6 +174,8 @@ def test_anonymize_keeps_the_most_frequent_names_of_a_vocabulary(run, tmp_path, 
     options = ["--vocabulary", *vocabulary] if vocabulary else []
     words = ["anonymize", tmp_path / "m.py", "--vocabulary-size", 2, *options]
     assert run(*words)[1] == f"{names[0]}; {names[1]}; VAR1"
+    words[3] = "max"
+    assert run(*words)[1] == "; ".join(names)
 
 
 def test_anonymize_keeps_a_thousand_names_by_default(run, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from rarename import config as configs
 from rarename.anonymize import STRATEGIES
 from rarename.config import (
+    MAX_SIZE,
     TASK_CONFIGS,
     CompletionConfig,
     EncodingConfig,
@@ -42,10 +43,17 @@ def test_the_paper_preset_of_misuse():
     )
 
 
+def test_max_is_a_vocabulary_size():
+    for config in (EncodingConfig("max"), preset("paper", encoding={"vocabulary_size": "max"}).encoding):
+        assert config.vocabulary_size == MAX_SIZE
+    with pytest.raises(UsageError, match=r"encoding\.vocabulary_size is 'most'; expected int"):
+        preset("paper", **{"encoding.vocabulary_size": "most"})
+
+
 def test_the_paper_preset_of_completion():
     config = preset("paper", "completion")
     assert config.encoding == EncodingConfig(1_000, "ordered", 500, 0)
-    assert config.task == CompletionConfig("completion", 500, 250, False)
+    assert config.task == CompletionConfig("completion", 500, 250, False, min_new_nodes=2)
     assert config.model == ModelConfig(
         512, 6, 8, 2048, 32, 0.1, False, False, False, False, "gelu", "pre", shared_offsets=True, ffn_dropout=False
     )

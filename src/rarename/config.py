@@ -25,12 +25,16 @@ FORMAT_VERSION = 2
 RECIPE_VERSION = 1
 """Raised when the same settings train differently than before: results of two recipes are never compared."""
 
+MAX_SIZE = 100_000_000
+"""The largest vocabulary size, which `max` stands for: all values of training."""
+
 MAX_NUMBER = 2**63
 """From this on, numbers of a config are refused: they overflow somewhere later."""
 
 ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
     "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0, "task.context_nodes": 0,
+    "task.min_new_nodes": 1,
 }  # fmt: skip
 """Settings that older configs and results lack, and what their code did. It is not always the default of today."""
 
@@ -45,8 +49,8 @@ _LIMITS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
 }
 
 
-def bounded(default: float, **limits: float) -> Any:
-    """A setting with some of `_LIMITS`; NaN is outside all of them."""
+def bounded(default: float, **limits: Any) -> Any:
+    """A setting with some of `_LIMITS`, of which NaN is outside, and perhaps `words` that stand for numbers."""
     return field(default=default, metadata=limits)
 
 
@@ -57,6 +61,9 @@ class Settings:
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):
             value = getattr(self, entry.name)
+            if words := entry.metadata.get("words"):
+                value = words.get(value, value)
+                object.__setattr__(self, entry.name, value)
             for limit, (holds, words) in _LIMITS.items():
                 if limit in entry.metadata and not holds(value, entry.metadata[limit]):
                     raise ValueError(f"{entry.name} is {value}; it must be {words} {entry.metadata[limit]}")
@@ -68,8 +75,8 @@ class Settings:
 class EncodingConfig(Settings):
     """How names become ids."""
 
-    vocabulary_size: int = bounded(1_000, minimum=0, maximum=100_000_000)
-    """Number of values that keep their name."""
+    vocabulary_size: int = bounded(1_000, minimum=0, maximum=MAX_SIZE, words={"max": MAX_SIZE})
+    """Number of values that keep their name; `max` for all values of training."""
     strategy: str = field(default="ordered", metadata={"choices": tuple(STRATEGIES)})
     """How rare names are replaced."""
     num_placeholders: int = bounded(250, minimum=0, maximum=1_000_000)
@@ -132,6 +139,8 @@ class CompletionConfig(Settings):
     """Nodes from one training window to the next; the overlap is context only. Evaluation uses half a window."""
     copy_pointer: bool = False
     """Let the model copy values from earlier nodes: the pointer baseline of the paper."""
+    min_new_nodes: int = bounded(1, minimum=1)
+    """Windows with fewer nodes that no earlier window has are left out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,7 +291,8 @@ def _checked(prefix: str, name: str, value: Any, part: Settings) -> Any:
     key = prefix + name
     if name not in vars(part):
         raise UsageError(f"no setting {key!r}; choose one of {', '.join(prefix + each for each in vars(part))}")
-    expected = type(getattr(part, name))
+    expected, words = type(getattr(part, name)), part.__dataclass_fields__[name].metadata.get("words", {})
+    value = words.get(value, value) if isinstance(value, str) else value
     if issubclass(expected, Settings):
         raise UsageError(f"{key} is a table of settings, not {value!r}")
     if type(value) is not expected and (type(value), expected) != (int, float):

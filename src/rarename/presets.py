@@ -67,6 +67,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "completion": {
         "paper": {
             "encoding": {"num_placeholders": 500},
+            "task": {"min_new_nodes": 2},
             "model": {"max_relative_distance": 32, "dropout": 0.1, "activation": "gelu", "shared_offsets": True},
             "training": {
                 "optimizer": "adam", "learning_rate": 1e-3, "lr_scheduler": "cosine", "warmup_steps": 2_000,

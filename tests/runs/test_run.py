@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from rarename.cli.main import main
 from rarename.config import load_config, save_config
 from rarename.corpus.store import Corpus
+from rarename.encoding import Encoding
 from rarename.errors import RarenameError, RunError, UsageError
 from rarename.presets import preset_config
 from rarename.runs.embeddings import analyze_embeddings
@@ -235,6 +236,27 @@ def test_the_encoding_of_a_run(corpus_folder):
     assert list(encoding.types) == list(corpus.types)
     assert (len(encoding.subtokens), encoding.num_placeholders, encoding.strategy) == (30, 80, "ordered")
     assert {role.name for role in encoding.masked_literals} == {"STRING", "REGEXP"}
+
+
+def test_the_vocabulary_size_max_is_saved_as_the_number_of_all_values(corpus_folder, tmp_path):
+    config = preset_config(str(corpus_folder), "tiny", SETTINGS | {"encoding.vocabulary_size": "max"})
+    for resume in (False, True):
+        train(config, tmp_path / "run", time_limit=-1.0, resume=resume)
+    size = load_config(tmp_path / "run/config.toml").encoding.vocabulary_size
+    assert size == Corpus(corpus_folder).num_occurring("names", "others", "numbers") > 1_000
+    assert len(Encoding.load(tmp_path / "run/encoding.json").values) == size
+
+
+def test_the_vocabulary_of_published_misuse_ranks_the_values_of_its_functions(tmp_path, prepare_corpus):
+    (tmp_path / "src" / "a").mkdir(parents=True)
+    text = "outside = outside2 = 7\n\n\ndef f(a, b, c):\n    return a, a, b, c, 8, 's'\n"
+    (tmp_path / "src" / "a" / "m.py").write_text(text)
+    splits = tmp_path / "splits.txt"
+    splits.write_text("train a\n")
+    corpus = prepare_corpus(tmp_path / "corpus", tmp_path / "src", splits=splits)
+    for size in ("max", 5):
+        encoding = make_encoding(preset_config(str(corpus), "paper", {"encoding.vocabulary_size": size}))
+        assert (encoding.values[0], set(encoding.values)) == ("a", {"a", "b", "c", "f", "8"})
 
 
 def test_evaluation_on_the_command_line_and_on_another_corpus(undisturbed, other_corpus_folder, capsys):

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from rarename.anonymize import STRATEGIES
 from rarename.anonymize_text import anonymize_source
-from rarename.cli.common import add_file_arguments, add_output_format, number, parse_file, write, write_json
+from rarename.cli.common import (
+    add_file_arguments,
+    add_output_format,
+    number,
+    parse_file,
+    vocabulary_size,
+    write,
+    write_json,
+)
 from rarename.cli.trees import as_json, as_text
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
@@ -25,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--strategy", choices=STRATEGIES, default="ordered", help=f"{strategies} (default: ordered)")
     names = "a list of names, one per line, the most frequent first; or a corpus; or a run (default: packaged)"
     option("--vocabulary", type=Path, metavar="PATH", help=names)
-    option("--vocabulary-size", type=count, default=1000, metavar="N", help="number of names to keep (default: 1000)")
+    size = "number of names to keep, or max (default: 1000)"
+    option("--vocabulary-size", type=vocabulary_size, default=1000, metavar="N", help=size)
     limit = "number of placeholders; further rare names become UNK (default: no limit)"
     option("--num-placeholders", type=count, metavar="N", help=limit)
     option("--seed", type=count, default=0, metavar="N", help="seed of randomized (default: 0)")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rarename.config import MAX_SIZE
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
 
@@ -72,6 +73,11 @@ def number(kind: type[float], minimum: float, maximum: float = math.inf) -> Call
         raise argparse.ArgumentTypeError(f"{text!r} is not {expected} {limits}")
 
     return convert
+
+
+def vocabulary_size(text: str) -> int:
+    """An argparse type: a whole number, or `max` for all values."""
+    return MAX_SIZE if text == "max" else int(number(int, 0)(text))
 
 
 def read_bytes(arguments: argparse.Namespace) -> tuple[Language, bytes]:

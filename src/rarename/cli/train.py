@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.common import AVX512_HELP, add_output_format, discard_unwritten, number
+from rarename.cli.common import AVX512_HELP, add_output_format, discard_unwritten, number, vocabulary_size
 from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, load_settings
 from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--preset", default="small", choices=names, help=sizes)
     # Options with a dot in `dest` are short for --set.
     option("--strategy", dest="encoding.strategy", choices=STRATEGIES, help="for rare names (default: ordered)")
-    size = "number of names to keep (default: 1000, or that of the preset)"
-    option("--vocabulary-size", dest="encoding.vocabulary_size", type=int, metavar="N", help=size)
+    size = "number of names to keep, or max for all (default: 1000, or that of the preset)"
+    option("--vocabulary-size", dest="encoding.vocabulary_size", type=vocabulary_size, metavar="N", help=size)
     pointer = "completion: let the model copy earlier values"
     option("--pointer", dest="task.copy_pointer", action="store_const", const=True, help=pointer)
     option("--seed", type=int, metavar="N", help="default: 0")

@@ -26,6 +26,14 @@ FILES = {
 PUBLISHED_FILES = {"python": (76_467, 8_004, 38_694), "javascript": (69_038, 8_665, 41_542)}
 """Files of training, validation and test in the paper's split."""
 
+PUBLISHED_EXAMPLES = {
+    ("misuse", "python"): ("417K functions", "231K functions"),
+    ("misuse", "javascript"): ("202K functions", "108K functions"),
+    ("completion", "python"): ("186K windows", "100K windows"),
+    ("completion", "javascript"): ("270K windows", "220K windows"),
+}
+"""What the paper trained and tested on, by task and language; it does not say how much it validated on."""
+
 _ABBREVIATIONS = {"python": "py", "javascript": "js"}
 _LISTS = {SplitName.TRAIN: "train", SplitName.VALIDATION: "val", SplitName.TEST: "test"}
 _PY_PREFIX, _DATA = "/scratchvol/miallama/py150/data/", "data/"

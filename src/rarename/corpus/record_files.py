@@ -33,13 +33,17 @@ def sniff_records(path: Path) -> tuple[str | None, str]:
     """The kind of a record file, None for any other file, and the root type of its language."""
     try:
         with open_stream(path) as stream:
-            first = json.loads(stream.readline(_MAX_FIRST_LINE_BYTES))
+            line = stream.readline(_MAX_FIRST_LINE_BYTES)
+        try:
+            first = json.loads(line)
+        except UnicodeDecodeError:  # some published records have bytes that are not UTF-8
+            first = json.loads(line.decode("latin-1"))
         if isinstance(first, dict):
             _tokens(first)
             return EXAMPLES, TOKENS.root_type
     except RecordError as error:
         raise SourceError(f"{path} holds neither published trees nor GREAT examples: {error}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+    except (json.JSONDecodeError, RecursionError):
         return None, ""
     except STREAM_ERRORS as error:
         raise SourceError(f"{path} cannot be read: {error}") from None

@@ -27,6 +27,8 @@ from rarename.errors import ParseError, RarenameError, SourceError
 from rarename.io import write_text
 from rarename.syntax import Language, Traversal, language_named
 from rarename.syntax.functions import Slice, functions
+from rarename.syntax.traversal import NumberValue
+from rarename.tasks.misuse.functions import published_functions
 from rarename.vocabulary import is_placeholder
 
 MAX_DEATHS = 3  # of processes at the same document
@@ -58,7 +60,7 @@ def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: Pre
         if not source.path.exists():
             raise SourceError(f"{platform.node()} does not see {source.path}; all workers must share the sources")
     suspects, crashed = _suspects(shard), read_lines(shard.crashed)
-    builder = _ShardBuilder(language)
+    builder = _ShardBuilder(language, is_published=config.sources.paper_split is not None)
     skips: list[Skip] = []
     write_text(shard.current, "")
     for item in (item for source, chunk in reads for item in source.read(chunk)):
@@ -132,14 +134,15 @@ def _parse(document: Document, language: Language, config: PrepareConfig) -> Tra
 
 
 class _ShardBuilder:
-    def __init__(self, language: Language) -> None:
-        self.language = language
+    def __init__(self, language: Language, is_published: bool) -> None:
+        self.language, self.is_published = language, is_published
         # Strings are numbered in order of appearance.
         self.types: dict[str, int] = defaultdict(lambda: len(self.types))
         self.names: dict[str, int] = defaultdict(lambda: len(self.names))
         self.documents: list[Document] = []
         self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in NODE_COLUMNS}
         self.functions: list[list[Slice]] = []
+        self.is_number: list[NDArray[np.bool_]] = []  # values that a record has as JSON numbers
 
     def add(self, document: Document, tree: Traversal) -> None:
         names, types = self.names, self.types
@@ -152,6 +155,7 @@ class _ShardBuilder:
         }
         for name, kind in NODE_COLUMNS.items():
             self.columns[name].append(np.array(columns[name], dtype=kind.to_pandas_dtype()))
+        self.is_number.append(np.array([isinstance(value, NumberValue) for value in tree.values]))
         self.documents.append(replace(document, content=b""))  # the content is large and no longer needed
         self.functions.append(functions(tree, self.language) if document.bug is None else [Slice(0, len(tree))])
 
@@ -162,10 +166,7 @@ class _ShardBuilder:
         )
         types_and_values = zip(self.columns["types"], self.columns["values"], strict=True)
         node_hashes = [_node_hashes(*columns, type_hashes, name_hashes) for columns in types_and_values]
-        function_hashes = [
-            [stable_hash(hashes[part.start : part.start + part.length]) for part in slices]
-            for hashes, slices in zip(node_hashes, self.functions, strict=True)
-        ]
+        function_hashes = [self._function_hashes(*document) for document in enumerate(node_hashes)]
         signatures = np.array([signature(hashes) for hashes in node_hashes], dtype=np.uint32).ravel()
         starts = [[part.start for part in slices] for slices in self.functions]
         lengths = [[part.length for part in slices] for slices in self.functions]
@@ -190,6 +191,25 @@ class _ShardBuilder:
         }
         metadata = {"types": json.dumps(list(self.types))}
         write_table(shard.names, pa.table(names).replace_schema_metadata(metadata))
+
+    def _function_hashes(self, document: int, nodes: Hashes) -> list[int]:
+        """A hash of each function of a document, to find identical ones.
+
+        In the paper's split these are as in the published code: with the structure, and of functions that its walk
+        meets only among themselves.
+        """
+        slices = self.functions[document]
+        if not self.is_published:
+            return [stable_hash(nodes[start : start + length]) for start, length in slices]
+        types, parents = (self.columns[name][document] for name in ("types", "parents"))
+        walk = {start for start, _ in published_functions(types, parents, list(self.types), self.language)}
+        edges = 2 * (np.arange(len(parents)) - parents) + self.is_number[document]
+        inner = mix(nodes ^ mix(edges.astype(np.uint64)))
+        roots = [nodes[start] ^ np.uint64(start in walk) for start, _ in slices]  # without the edge to what is around
+        return [
+            stable_hash(np.append(root, inner[start + 1 : start + length]))
+            for root, (start, length) in zip(roots, slices, strict=True)
+        ]
 
 
 def _list_column(lists: Sequence[NDArray[Any]], kind: pa.DataType) -> pa.ListArray:

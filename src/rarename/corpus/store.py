@@ -201,8 +201,12 @@ class Corpus:
 
     def vocabulary(self, size: int | None = None, *groups: str) -> Vocabulary:
         """The most frequent values of the training split, by default of those that occur as names."""
-        groups = groups or ("names",)
-        order = np.argsort(self.ranking(*groups))[: self.num_occurring(*groups)][:size]
+        return self.most_frequent(self.counts(*(groups or ("names",))), size)
+
+    def most_frequent(self, counts: NDArray[np.int64], size: int | None = None) -> Vocabulary:
+        """The values with the highest counts, given by rank, without those that have a count of 0."""
+        counts = counts[: self._first_placeholder]
+        order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)][:size]
         return Vocabulary(self._values.column("value").take(pa.array(order)).to_pylist())
 
     def traversal(self, file: StoredFile) -> Traversal:

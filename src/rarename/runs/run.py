@@ -13,12 +13,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from rarename.config import ExperimentConfig, load_config, mismatches, save_config
+from rarename.config import MAX_SIZE, ExperimentConfig, TaskConfig, load_config, mismatches, save_config
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
@@ -87,7 +88,7 @@ def _remove_if_unused(folder: Path) -> None:
 
 def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[ExperimentConfig, Encoding]:
     """The config with the digest of its corpus, and the encoding; an existing run must have the same config."""
-    config = dataclasses.replace(config, corpus_digest=Corpus(config.corpus).digest())
+    config = dataclasses.replace(resolve_size(config), corpus_digest=Corpus(config.corpus).digest())
     if (folder / CONFIG).exists():
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
@@ -150,16 +151,31 @@ def evaluate_per_example(folder: Path, split: str, corpus: str = "", progress: P
     return evaluate_model(task, model, split, on_advance=progress.advance)
 
 
+def resolve_size(config: ExperimentConfig) -> ExperimentConfig:
+    """The config with the number of values of its corpus as the vocabulary size `max`."""
+    if config.encoding.vocabulary_size != MAX_SIZE:
+        return config
+    size = _num_values(config.corpus, Corpus(config.corpus).digest(), config.task)
+    return dataclasses.replace(config, encoding=dataclasses.replace(config.encoding, vocabulary_size=size))
+
+
+@cache
+def _num_values(corpus: str, digest: str, task: TaskConfig) -> int:
+    opened = Corpus(corpus)
+    return len(opened.most_frequent(TASKS[task.name].value_counts(opened, task)))
+
+
 def make_encoding(config: ExperimentConfig) -> Encoding:
     """Make the encoding of a new run from its corpus."""
+    config = resolve_size(config)
     corpus, task = Corpus(config.corpus), TASKS[config.task.name]
     size, num_subtokens = config.encoding.vocabulary_size, config.encoding.num_subtokens
     task.check_encoding(config.task, config.encoding.num_placeholders)
-    values = corpus.vocabulary(size, *task.vocabulary_roles)
+    values = corpus.most_frequent(task.value_counts(corpus, config.task), size)
     if len(values) < size:
         raise UsageError(
             f"encoding.vocabulary_size is {size}, but the training split of {config.corpus} has only {len(values)} "
-            "values; choose a smaller size"
+            "values; choose a smaller size, or max for all of them"
         )
     subtokens = Vocabulary([])
     if num_subtokens:

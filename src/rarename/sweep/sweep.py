@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from rarename._version import __version__
-from rarename.config import RECIPE_VERSION, flatten
+from rarename.config import MAX_SIZE, RECIPE_VERSION, flatten
 from rarename.corpus.store import Corpus
 from rarename.errors import RarenameError, UsageError
 from rarename.processes import process_pool
@@ -53,6 +53,10 @@ class Sweep:
         self.jobs = []
         for trial in spec.trials:
             config = trial.config(str(opened.path), opened.language.name)
+            if config.encoding.vocabulary_size == MAX_SIZE:
+                from rarename.runs.run import resolve_size  # imports torch, which takes seconds
+
+                config = resolve_size(config)
             config = dataclasses.replace(config, corpus_digest=opened.digest())
             settings = flatten(dataclasses.asdict(config)) | {"corpus": f"corpora/{name}"}  # no path of this machine
             result = Result(trial=trial.name, task=trial.task, preset=trial.preset, settings=settings, **shared)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rarename.config import ModelConfig
+from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.syntax import Role
@@ -102,6 +103,11 @@ class Task(ABC):
                 f"encoding.num_placeholders is {num_placeholders}, but with task.{cls.length_setting} = {longest} a "
                 f"snippet may have {longest} nodes, each with another name; set it to at least that"
             )
+
+    @classmethod
+    def value_counts(cls, corpus: Corpus, config: Any) -> NDArray[np.int64]:
+        """How often each value of a corpus occurs in training, by rank id: what the vocabulary ranks."""
+        return corpus.counts(*cls.vocabulary_roles)
 
     @staticmethod
     def extra_types(config: Any) -> tuple[str, ...]:

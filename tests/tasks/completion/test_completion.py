@@ -296,7 +296,7 @@ def test_copies_of_one_value_add_up_in_its_rank():
 
 def test_windows_cover_each_file_once(corpus_folder):
     corpus = Corpus(corpus_folder)
-    dataset = WindowDataset(corpus, "train", 100, 50)
+    dataset = WindowDataset(corpus, "train", CompletionConfig(window_size=100, stride=50))
     files, windows = list(corpus.split("train")), [dataset[index] for index in range(len(dataset))]
     for column in ("types", "values", "roles"):
         targets = [getattr(each, column)[each.num_context :] for each in windows]
@@ -317,9 +317,10 @@ def test_a_task_on_a_corpus(corpus_folder, other_corpus_folder):
     assert (corpus.ranking(*CompletionTask.vocabulary_roles) == np.arange(corpus.num_values)).all()
     encoding = Encoding(corpus.vocabulary(300, *CompletionTask.vocabulary_roles), corpus.types, "randomized")
     task = make_task(corpus, encoding)
-    num_windows = len(WindowDataset(corpus, "train", 100, 100))
+    config = CompletionConfig(window_size=100, stride=100)
+    num_windows = len(WindowDataset(corpus, "train", config))
     assert (task.num_examples(), task.num_examples(0.5)) == (num_windows, round(num_windows / 2))
-    assert task.num_eval_examples("test") == len(WindowDataset(corpus, "test", 100, 50))
+    assert task.num_eval_examples("test") == len(WindowDataset(corpus, "test", config))
     assert sorted(index for batch in task.batches(0) for index in batch) == list(range(num_windows))
     lengths = task.dataset("train").lengths
     assert all(len(batch) * lengths[batch].max() <= 1_000 for batch in task.batches(0))

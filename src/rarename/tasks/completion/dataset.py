@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from rarename.config import CompletionConfig
 from rarename.corpus.store import Corpus
 from rarename.syntax.functions import windows
 from rarename.tasks.completion.collate import Window
@@ -12,7 +13,14 @@ from rarename.tasks.rank_mapping import IDENTITY, RankMapping
 class WindowDataset:
     """The windows of a split, by index. The nodes stay in the memory-mapped files of the corpus."""
 
-    def __init__(self, corpus: Corpus, split: str, size: int, stride: int, mapping: RankMapping = IDENTITY) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        split: str,
+        config: CompletionConfig,
+        mapping: RankMapping = IDENTITY,
+    ) -> None:
+        size, stride = config.window_size, config.stride if split == "train" else max(1, config.window_size // 2)
         self._mapping = mapping
         self._shards = list(corpus.split(split).shards("types", "values", "roles"))
         project_ids: dict[str, int] = {}
@@ -23,7 +31,8 @@ class WindowDataset:
                 project_id = project_ids.setdefault(project, len(project_ids))
                 for window in windows(length, size, stride):
                     num_nodes = window.stop - window.start
-                    index.append((shard, start + window.start, num_nodes, window.context, project_id))
+                    if num_nodes - window.context >= config.min_new_nodes:
+                        index.append((shard, start + window.start, num_nodes, window.context, project_id))
                 start += length
         self.project_names = list(project_ids)
         self._index = np.array(index, dtype=np.int64).reshape(-1, 5)

@@ -33,12 +33,9 @@ class CompletionTask(Task):
         batch_size: int = 0,
     ) -> None:
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
-        size, strides = config.window_size, {"train": config.stride}
-
-        def dataset(split: str) -> WindowDataset:
-            return WindowDataset(corpus, split, size, strides.get(split, max(1, size // 2)), mapping)
-
-        super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
+        super().__init__(
+            lambda split: WindowDataset(corpus, split, config, mapping), encoding, config, max_nodes, seed, batch_size
+        )
 
     @staticmethod
     def build_model(config: CompletionConfig, model_config: ModelConfig, encoding: Encoding) -> CompletionModel:

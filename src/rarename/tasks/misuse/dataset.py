@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rarename.corpus.store import Corpus
+from rarename.syntax import Role
 from rarename.syntax.functions import Slice
 from rarename.syntax.scope import ScopeRules
 from rarename.tasks.misuse.context import FileContext
@@ -22,6 +23,9 @@ from rarename.tasks.misuse.functions import (
 )
 from rarename.tasks.misuse.injection import repairable_nodes
 from rarename.tasks.rank_mapping import IDENTITY, RankMapping
+
+MASKED_LITERALS = frozenset({Role.STRING, Role.REGEXP})
+_IS_MASKED = np.isin(np.arange(128), [int(role) for role in MASKED_LITERALS])
 
 BUGS_PER_FUNCTION = 3
 """Largest number of different bugs of a function (paper, section 4.1)."""
@@ -53,8 +57,9 @@ class FunctionDataset(Sequence[Function]):
         self._slices: list[NDArray[np.int64]] = []  # the functions of each file
         project_ids: dict[str, int] = {}
         index: list[tuple[int, int, int, int]] = []
+        has_properties = is_published and "Property" in corpus.types
         # `isidentifier` knows no dollar sign.
-        names = [each.replace("$", "_").isidentifier() for each in corpus.values()] if is_published else []
+        names = [each.replace("$", "_").isidentifier() for each in corpus.values()] if has_properties else []
         is_identifier = np.array(names, dtype=bool)
 
         def ranks_of(chosen: frozenset[str]) -> tuple[int, ...]:
@@ -64,17 +69,18 @@ class FunctionDataset(Sequence[Function]):
         receivers, constructors = ranks_of(corpus.language.receivers), ranks_of(corpus.language.constructors)
         rules = ScopeRules.of(corpus.types, corpus.language)
         for number, file in enumerate(corpus.split(split)):
+            variables, roles = None, file.roles
+            if is_published and file.bug is None:
+                types, values = file.types, file.values
+                variables, literals = published_variables(types, values, is_identifier, corpus.types, corpus.language)
+                roles = np.where(literals, np.int8(Role.STRING), roles)  # such keys get a stand-in
             encoded = Function(
                 types=mapping.map_types(file.types),
                 values=mapping.map_values(file.values),
-                roles=file.roles,
+                roles=roles,
                 scopes=rules.lookup_scopes(file.types, file.parents),
                 is_unswappable=is_unswappable(file.types, file.parents, corpus.types, corpus.language),
-                published_variables=published_variables(
-                    file.types, file.values, is_identifier, corpus.types, corpus.language
-                )
-                if is_published and file.bug is None
-                else None,
+                published_variables=variables,
                 label=file.bug,
                 places=places(file.types, file.parents, file.roles, corpus.types, corpus.language)
                 if has_features
@@ -115,6 +121,27 @@ class FunctionDataset(Sequence[Function]):
     def bug_numbers(self) -> NDArray[np.int64]:
         """Which bug of its function each item has, from 0."""
         return self._index[:, 3]
+
+    def value_counts(self, num_values: int) -> NDArray[np.int64]:
+        """How often each value occurs in the functions, by rank id. Literals with a stand-in are left out."""
+        found: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
+        for file, start, length, bug in self._index.tolist():
+            if bug == 0:
+                values, roles = (
+                    column[start : start + length] for column in (self._files[file].values, self._files[file].roles)
+                )
+                found.append(values[(values >= 0) & ~_IS_MASKED[roles]])
+        return np.bincount(np.concatenate(found), minlength=num_values)
+
+    def summary(self, num_values: int) -> dict[str, int]:
+        """The numbers of functions, of those with a bug and of all examples in an epoch, and of distinct values."""
+        labels = [self._files[file].label for file in self._index[:, 0].tolist()]
+        return {
+            "functions": int((self.bug_numbers == 0).sum()),
+            "buggy": sum(label is None or label.location > 0 for label in labels),
+            "examples_per_epoch": len(self) * (1 if self.has_labels else 2),
+            "distinct_values": int(np.count_nonzero(self.value_counts(num_values))),
+        }
 
     def nested_slices(self, index: int) -> tuple[Slice, ...]:
         """A function and those nested in it, relative to its start; empty if it is not part of a file."""

@@ -168,10 +168,18 @@ def published_functions(
     result, stop = [], 0
     for start in np.nonzero(is_function)[0].tolist():
         if start >= stop:
-            after = np.nonzero(parents[start + 1 :] < start)[0]
-            stop = start + 1 + int(after[0]) if len(after) else len(parents)
+            stop = _subtree_end(parents, start)
             result.append(Slice(start, stop - start))
     return result
+
+
+def _subtree_end(parents: NDArray[np.int32], start: int) -> int:
+    size = 256  # few functions are longer: searching to the end of the file would take quadratic time
+    while True:
+        after = np.nonzero(parents[start + 1 : start + 1 + size] < start)[0]
+        if len(after) or start + size >= len(parents):
+            return start + 1 + int(after[0]) if len(after) else len(parents)
+        size *= 2
 
 
 def published_variables(
@@ -180,16 +188,17 @@ def published_variables(
     is_identifier: Mask,
     type_names: Sequence[str],
     language: Language,
-) -> Mask:
-    """Mask of the variables of the published code: also None, True and False, and JavaScript's properties.
+) -> tuple[Mask, Mask]:
+    """Masks of the variables of the published code, and of the properties that are literals.
 
-    `is_identifier` has an entry for each value. A property whose value is no identifier is a string or a number.
+    Variables include None, True and False, and JavaScript's properties that are identifiers. `is_identifier` has an
+    entry for each value.
     """
     chosen = _PUBLISHED_VARIABLES.get(language.name, frozenset())
     is_variable: Mask = np.array([name in chosen for name in type_names])[types] & (values >= 0)
-    is_property = np.array([name == "Property" for name in type_names])[types]
-    is_variable[is_variable & is_property] = is_identifier[values[is_variable & is_property]]
-    return is_variable
+    is_literal = is_variable & np.array([name == "Property" for name in type_names])[types]
+    is_literal[is_literal] = ~is_identifier[values[is_literal]]
+    return is_variable & ~is_literal, is_literal
 
 
 class NestedFunctions:

@@ -10,10 +10,9 @@ from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.subtokens import subtoken_ids
-from rarename.syntax import Role
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
 from rarename.tasks.misuse.context import CONTEXT_TYPES
-from rarename.tasks.misuse.dataset import BUGS_PER_FUNCTION, FunctionDataset, table_by_rank
+from rarename.tasks.misuse.dataset import BUGS_PER_FUNCTION, MASKED_LITERALS, FunctionDataset, table_by_rank
 from rarename.tasks.misuse.functions import Function
 from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
 from rarename.tasks.misuse.loss import misuse_loss
@@ -35,7 +34,7 @@ class MisuseTask(Task):
     selection_metric = "joint_accuracy"
     length_setting = "max_function_nodes"
     vocabulary_roles = ("names", "others", "numbers")
-    masked_literals = frozenset({Role.STRING, Role.REGEXP})
+    masked_literals = MASKED_LITERALS
 
     def __init__(
         self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int, batch_size: int = 0
@@ -66,6 +65,13 @@ class MisuseTask(Task):
 
         super().__init__(dataset, encoding, config, max_nodes, seed, batch_size)
         self.collate = MisuseCollator(encoding, config)
+
+    @classmethod
+    def value_counts(cls, corpus: Corpus, config: MisuseConfig) -> NDArray[np.int64]:
+        if config.bug_sampler != "published":
+            return super().value_counts(corpus, config)
+        functions = FunctionDataset(corpus, "train", config.max_function_nodes, is_published=True)
+        return functions.value_counts(corpus.num_values)
 
     @staticmethod
     def extra_types(config: MisuseConfig) -> tuple[str, ...]:
