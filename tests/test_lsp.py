@@ -191,6 +191,7 @@ class Client(LanguageClient):
     async def end(self):
         await self.shutdown_async(None)
         self.exit(None)
+        assert await self._server.wait() == 0
         await self.stop()
 
 

@@ -386,8 +386,8 @@ def test_changes_of_the_other_branch_do_not_count_and_a_shallow_clone_works(here
     git(here, "clone", "--depth=1", "--branch", "branch", f"file://{origin}", "clone")
     with pytest.raises(UsageError, match="in a shallow clone, fetch it first"):
         changed_lines(here / "clone", "origin/main")
-    git(here / "clone", "fetch", "--depth=1", "origin", "main:main")
-    assert here / "clone" / "a.py" in changed_lines(here / "clone", "main")
+    git(here / "clone", "fetch", "--depth=1", "origin", "main")
+    assert here / "clone" / "a.py" in changed_lines(here / "clone", "FETCH_HEAD")
 
 
 def test_since_outside_of_a_repository_is_an_error(here, check):

@@ -24,7 +24,8 @@ def changed_lines(folder: Path, revision: str) -> ChangedLines:
         commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
     except UsageError:
         raise UsageError(
-            f"git has no revision {revision!r} here; in a shallow clone, fetch it first: git fetch --depth=1 origin REV"
+            f"git has no revision {revision!r} here; in a shallow clone, fetch it first "
+            "(git fetch --depth=1 origin BRANCH) and compare with FETCH_HEAD"
         ) from None
     with suppress(UsageError):  # a shallow clone, or unrelated histories
         commit = _git(root, "merge-base", commit, "HEAD").strip()
