@@ -1,4 +1,4 @@
-"""`prepare` on a real Dask scheduler with worker processes."""
+"""`prepare` and `sweep` on a real Dask scheduler with worker processes."""
 
 import hashlib
 import json
@@ -17,41 +17,55 @@ from rarename.cli.main import main
 pytest.importorskip("distributed")
 ROOT = Path(rarename.__file__).parents[1]
 
-PARSER = """
+CUSTOMIZE = """
 import os, signal, time
 from dataclasses import replace
 from pathlib import Path
 from rarename import syntax
 
+def die_once(name):
+    flag = Path(os.environ["FLAGS"], name)
+    if flag.exists():
+        flag.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+
 def parse(text, tolerant):
-    flag = Path(os.environ["FLAG"])
     if "KILLS_ALWAYS" in text:
         os.kill(os.getpid(), signal.SIGKILL)
-    if "KILLED_ONCE" in text and not flag.exists():
-        flag.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+    die_once("parse")
+    while Path(os.environ["FLAGS"], "wait").exists() and "WAITS" in text:
+        time.sleep(0.05)
     return syntax.PYTHON.parse(text, tolerant)
 
 syntax.LANGUAGES["python"] = replace(syntax.PYTHON, parse=parse)
+
+import rarename.corpus.groups as groups
+count_group = groups.count_group
+
+def count(group):
+    die_once("count")
+    count_group(group)
+
+groups.count_group = count
+count.__qualname__ = count.__name__ = "count_group"
+count.__module__ = groups.__name__
 """
+"""Every worker imports it at its start: it dies, or waits, if a file tells it to."""
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """The scheduler file of a scheduler with three workers, whose parser dies at some files."""
+    """The file of a scheduler with three workers that die on demand. Files next to it say when."""
     folder = tmp_path_factory.mktemp("cluster")
-    (folder / "sitecustomize.py").write_text(PARSER)
-    environment = os.environ | {
-        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "FLAG": str(folder / "flag"),
-    }  # fmt: skip
+    (folder / "sitecustomize.py").write_text(CUSTOMIZE)
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "FLAGS": str(folder)}
     file, quiet = folder / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     module = [sys.executable, "-m"]
     command = [*module, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
     processes = [subprocess.Popen([*command, "--scheduler-file", file], env=environment, cwd=folder, **quiet)]
     command = [*module, "distributed.cli.dask_worker", "--scheduler-file", file, "--nworkers", "3"]
-    processes += [
-        subprocess.Popen([*command, "--nthreads", "1", "--no-dashboard"], env=environment, cwd=folder, **quiet)
-    ]
+    command += ["--nthreads", "1", "--resources", "GPU=1", "--no-dashboard"]
+    processes += [subprocess.Popen(command, env=environment, cwd=folder, **quiet)]
     end = time.monotonic() + 60
     while not file.exists():
         assert time.monotonic() < end
@@ -79,12 +93,31 @@ def source(tmp_path):
     return tmp_path / "src"
 
 
-def test_a_worker_that_dies_changes_no_byte(cluster, source, tmp_path):
-    (source / "p3" / "m3.py").write_text("def f(KILLED_ONCE):\n    return KILLED_ONCE.x + 1\n")
+@pytest.mark.parametrize("step", ["parse", "count"])
+def test_a_worker_that_is_killed_changes_no_byte(cluster, source, tmp_path, step):
     assert prepare(tmp_path / "here", source, "--jobs", 1) == 0
+    (cluster.parent / step).touch()
     assert prepare(tmp_path / "new" / "there", source, "--cluster", cluster) == 0
-    assert (cluster.parent / "flag").exists()
+    assert not (cluster.parent / step).exists()
     assert contents(tmp_path / "new" / "there") == contents(tmp_path / "here")
+    assert not list(tmp_path.rglob(".visible-*"))
+
+
+def test_a_driver_that_is_killed_and_started_again_changes_no_byte(cluster, source, tmp_path):
+    (source / "p3" / "m249.py").write_text("def waits(WAITS):\n    return WAITS.x + 1\n")
+    assert prepare(tmp_path / "here", source, "--jobs", 1) == 0
+    (cluster.parent / "wait").touch()
+    command = [sys.executable, "-m", "rarename", "prepare", tmp_path / "there", source, "--language", "python"]
+    driver = subprocess.Popen([*command, "--cluster", cluster], env=os.environ | {"PYTHONPATH": str(ROOT)})
+    end = time.monotonic() + 120
+    while not list(tmp_path.glob("there/.work/*.skips.json")):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    driver.kill()
+    driver.wait()
+    (cluster.parent / "wait").unlink()
+    assert prepare(tmp_path / "there", source, "--cluster", cluster) == 0
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
     assert not list(tmp_path.glob(".visible-*"))
 
 
@@ -112,3 +145,43 @@ def test_a_worker_that_does_not_see_the_folder_is_an_error(cluster, source, tmp_
 def test_a_scheduler_that_is_not_there_is_an_error(source, tmp_path, capfd):
     assert prepare(tmp_path / "corpus", source, "--cluster", "tcp://127.0.0.1:9") == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:9; expected tcp://HOST:PORT" in capfd.readouterr().err
+
+
+EXPERIMENT = """
+title = "Tiny"
+reproduces = "nothing"
+task = "misuse"
+preset = "tiny"
+corpus = "{corpus}"
+
+[settings]
+model.d_model = 16
+model.num_layers = 1
+model.num_heads = 2
+model.d_ff = 16
+training.num_epochs = 0.2
+training.eval_examples = 20
+encoding.num_placeholders = 80
+task.max_function_nodes = 80
+
+[[grid]]
+strategy = ["ordered", "standard"]
+vocabulary_size = 40
+seed = 0
+"""
+
+
+def sweep(folder: Path, *options: object) -> int:
+    folders = ["--runs", folder / "runs", "--results", folder / "results"]
+    return main(["sweep", str(folder / "tiny.toml"), *map(str, [*folders, *options])])
+
+
+def test_a_sweep_runs_on_workers_with_a_resource(cluster, tmp_path, corpus_folder, capfd):
+    (tmp_path / "tiny.toml").write_text(EXPERIMENT.format(corpus=corpus_folder))
+    assert sweep(tmp_path, "--cluster", cluster, "--resource", "TPU=2") == 2
+    assert "has TPU=2; start some with: dask worker --resources TPU=2" in capfd.readouterr().err
+    assert sweep(tmp_path, "--cluster", cluster, "--resource", "GPU=1") == 0
+    assert {path.stem for path in (tmp_path / "results" / "tiny").iterdir()} == {"ordered-40-0", "standard-40-0"}
+    assert not list(tmp_path.rglob(".visible-*"))
+    assert sweep(tmp_path, "--list") == 0
+    assert "2 of 2 trials done" in capfd.readouterr().err

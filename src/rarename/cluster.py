@@ -1,9 +1,9 @@
 """The workers of a Dask cluster as a `concurrent.futures.Executor`. Scheduling and retries are those of Dask."""
 
 import logging
+import os
 import platform
 import sys
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager
@@ -15,6 +15,7 @@ from typing import Any
 
 from rarename.errors import ClusterError
 
+MARKER = ".visible-"  # the beginning of the name of a file that all workers must see
 CONNECT_SECONDS, WORKER_SECONDS = 5, 30
 CORPUS_PACKAGES = ("numpy", "pyarrow", "tree-sitter", "tree-sitter-javascript")
 """Their versions must agree, so that all workers write the same bytes."""
@@ -44,6 +45,7 @@ def connect(
     With `one_thread`, a worker may not run two tasks at once. One that appears later is checked before its first task.
     """
     import cloudpickle
+    import psutil
     from distributed import Client
     from distributed.scheduler import KilledWorker
     from distributed.security import Security
@@ -64,8 +66,7 @@ def connect(
     except (OSError, ValueError, TypeError) as error:
         wanted = "expected tcp://HOST:PORT, tls://HOST:PORT or a scheduler file"
         raise ClusterError(f"no Dask scheduler answers at {config.address}; {wanted} ({error})") from None
-    name = f".visible-{uuid.uuid4().hex}"
-    markers = [folder.absolute() / name for folder in folders]
+    markers = [folder.absolute() / f"{MARKER}{platform.node()}-{os.getpid()}" for folder in folders]
     expected = (_versions(packages), *map(str, markers))
     with client, ExitStack() as at_end:
         try:
@@ -75,6 +76,9 @@ def connect(
             raise ClusterError(f"the scheduler at {config.address} has no workers; {advice}") from None
         for marker in markers:
             marker.parent.mkdir(parents=True, exist_ok=True)
+            for left in marker.parent.glob(f"{MARKER}{platform.node()}-*"):  # by a command that was killed
+                if not psutil.pid_exists(int(left.name.rpartition("-")[2])):
+                    left.unlink(missing_ok=True)
             at_end.callback(marker.unlink, missing_ok=True)
             marker.touch()
         workers = client.scheduler_info(n_workers=-1)["workers"]
