@@ -18,7 +18,7 @@ LAYERS = """
     syntax.tokens syntax.cursor
     syntax.python syntax.javascript
     syntax
-    vocabulary
+    vocabulary time_limit
     anonymize
     subtokens anonymize_text encoding
     discovery

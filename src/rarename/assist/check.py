@@ -11,14 +11,14 @@ import numpy as np
 
 from rarename.assist.baseline import fingerprint
 from rarename.assist.diagnostics import CODE, UNUSED, CheckResult, Diagnostic
-from rarename.assist.suppressions import Suppression, suppressions
+from rarename.assist.suppressions import suppressed_codes, suppressions
 from rarename.config import MisuseConfig
 from rarename.discovery import CHECKED, Files, Skipped, SourceFile, is_minified
 from rarename.errors import ParseError, UsageError
 from rarename.inference.model_folder import ModelFolder, packaged_model
 from rarename.inference.session import open_session
 from rarename.progress import NullProgress, Progress
-from rarename.syntax import Language, Role, language_named
+from rarename.syntax import Language, Role, Span, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
@@ -26,11 +26,13 @@ from rarename.tasks.misuse.context import FileContext
 from rarename.tasks.misuse.functions import Function, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
 from rarename.tasks.sampler import bucketed_batches
+from rarename.time_limit import time_limit
 
 MAX_FUNCTION_NODES = 2_000  # in longer functions only nested functions are checked: attention is quadratic
 POOL_NODES = 50_000  # nodes that are collected before functions of similar length are batched
 BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
 
+_MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
 _DATA = re.compile(r"[\w+/=\\-]{200,}", re.ASCII)  # such as an encoded image: code has blanks and operators
 
 
@@ -217,11 +219,18 @@ class _ParsedFile:
         if is_minified(_DATA.sub("", re.sub(language.line_break.decode(), "\n", text))):
             raise ParseError("minified")
         self.path, self.index, self.language, self.min_confidence = path, index, language, min_confidence
-        self.traversal = language.parse(text, False)
-        self.roles = language.roles(self.traversal)
-        self.functions = functions(self.traversal, language)  # nested ones included, in pre-order
-        self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
-        self.suppressions = suppressions(text, language)
+        with time_limit(text, language):
+            self.traversal = language.parse(text, False)
+            self.roles = language.roles(self.traversal)
+            self.functions = functions(self.traversal, language)  # nested ones included, in pre-order
+            self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
+            self.suppressions = suppressions(text, language)
+        self._suppressed = suppressed_codes(self.suppressions)
+
+    def suppresses(self, diagnostic: Diagnostic) -> bool:
+        """Whether a comment suppresses a diagnostic."""
+        codes = self._suppressed.get(None, set()) | self._suppressed.get(diagnostic.line, set())
+        return any(diagnostic.code[:length] in codes for length in range(len(diagnostic.code) + 1))
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
@@ -262,6 +271,8 @@ class _PendingFunction:
         spans = [tree.span(each) for each in range(self.start + owner, self.start + owner + length)]
         first, last = min(each.line for each in spans if each.line), max(each.end_line for each in spans)
         text = "\n".join(lines.line(number) for number in range(first, last + 1))
+        if len(text) > _MAX_LINE_CHARS * (last - first + 1):  # other functions may be on these lines
+            text = lines.text(Span(*min(each[:2] for each in spans if each.line), *max(each[2:] for each in spans)))
         return Diagnostic(
             path=parsed.path,
             line=span.line,
@@ -306,19 +317,15 @@ def _ordered(found: Sequence[_Found]) -> list[_Found]:
 
 def _unsuppressed(found: Sequence[_Found]) -> list[_Found]:
     """Diagnostics in the order of files and lines, without suppressed ones."""
-    return _ordered([each for each in found if not any(_covers(comment, each) for comment in each[0].suppressions)])
-
-
-def _covers(comment: Suppression, found: _Found) -> bool:
-    return comment.covers(found[1].line, found[1].code)
+    return _ordered([each for each in found if not each[0].suppresses(each[1])])
 
 
 def _unused(files: Sequence[_ParsedFile], found: Sequence[_Found]) -> Iterator[_Found]:
     """A diagnostic for each comment that names the code and suppresses nothing."""
+    lines = {(parsed.index, line) for parsed, each in found for line in (None, each.line)}
     for parsed in files:
-        own = [each for each in found if each[0] is parsed]
         for comment in parsed.suppressions:
-            if comment.names(CODE) and not any(_covers(comment, each) for each in own):
+            if comment.names(CODE) and (parsed.index, comment.target) not in lines:
                 yield (
                     parsed,
                     Diagnostic(

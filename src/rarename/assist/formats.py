@@ -18,6 +18,7 @@ from rarename.discovery import Skipped
 from rarename.printable import escaped
 
 _MAX_SOURCE_CHARS = 160
+_MAX_HASHED_CHARS = 2_000
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -298,7 +299,7 @@ def _with_fingerprints(diagnostics: list[Diagnostic], with_path: bool = False) -
     """Each diagnostic, escaped, and a hash that stays the same when lines are added above."""
     num_seen: Counter[tuple[str, str]] = Counter()
     for each in diagnostics:
-        content = "\0".join((each.function, each.name, each.suggestion, each.source.strip()))
+        content = "\0".join((each.function, each.name, each.suggestion, each.source.strip()[:_MAX_HASHED_CHARS]))
         counted = f"{content}\0{num_seen[each.path, content]}" + f"\0{_relative(each.path)}" * with_path
         num_seen[each.path, content] += 1
         yield each.printable(), hashlib.sha256(counted.encode("utf-8", "surrogatepass")).hexdigest()[:32]

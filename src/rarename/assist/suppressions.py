@@ -1,7 +1,8 @@
 """Comments that suppress diagnostics: on a line, on the next line, or in a whole file."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rarename.syntax import Language
@@ -13,6 +14,7 @@ _COMMENT = re.compile(
     + r"|(?<![\w-])noqa\b(?:\s*:" + _CODES.replace("codes", "line_codes") + ")?",
     re.IGNORECASE,
 )  # fmt: skip
+_MAX_CHARS = 500  # of a comment that are shown: a hostile one may suppress thousands of things
 _CODE = re.compile(r"\b(?:[A-Za-z]+[0-9]+|[A-Z]{1,4})\b")
 
 
@@ -46,6 +48,14 @@ def suppressions(text: str, language: Language) -> list[Suppression]:
     return list(_suppressions(text, language)) if re.search("noqa|rarename-ignore", text, re.IGNORECASE) else []
 
 
+def suppressed_codes(found: Iterable[Suppression]) -> dict[int | None, set[str]]:
+    """What is suppressed on each line, and under None in the whole file: codes, their beginnings, or "" for all."""
+    codes: dict[int | None, set[str]] = defaultdict(set)
+    for each in found:
+        codes[each.target].update(each.codes or [""])
+    return codes
+
+
 def _suppressions(text: str, language: Language) -> Iterator[Suppression]:
     for comment in language.find_comments(text):
         for found in _COMMENT.finditer(comment.text):
@@ -58,4 +68,4 @@ def _suppressions(text: str, language: Language) -> Iterator[Suppression]:
             codes = tuple(code.upper() for code in _CODE.findall(listed))
             is_file = (found["scope"] or "").lower() == "file" or found["file"]
             target = None if is_file else comment.end_line + 1 if found["scope"] else comment.line
-            yield Suppression(comment.line, comment.column, comment.text, target, codes)
+            yield Suppression(comment.line, comment.column, comment.text[:_MAX_CHARS], target, codes)

@@ -29,6 +29,7 @@ from rarename.syntax import Language, Traversal, language_named
 from rarename.syntax.functions import Slice, functions
 from rarename.syntax.traversal import NumberValue
 from rarename.tasks.misuse.functions import published_functions
+from rarename.time_limit import time_limit
 from rarename.vocabulary import is_placeholder
 
 MAX_DEATHS = 3  # of processes at the same document
@@ -108,7 +109,7 @@ def _kills(document: Document, language: Language) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"file{language.suffixes[0]}")
         path.write_bytes(document.content)
-        command = [sys.executable, "-m", "rarename", "prepare", f"{folder}/corpus", str(path), "--jobs", "1"]
+        command = [sys.executable, "-P", "-m", "rarename", "prepare", f"{folder}/corpus", str(path), "--jobs", "1"]
         command += ["--language", language.name, "--keep-minified"]
         return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode not in (0, 1, 2)
 
@@ -123,7 +124,8 @@ def _parse(document: Document, language: Language, config: PrepareConfig) -> Tra
             text = language.decode(tree)
             if not config.keep_minified and is_minified(text):
                 return skip(Reason.MINIFIED)
-            tree = language.parse(text, False)
+            with time_limit(text, language):
+                tree = language.parse(text, False)
         except ParseError as error:
             return skip(error.reason, f"line {error.line}: {error.detail}" if error.line else error.detail)
     if len(tree) <= 1 and config.sources.paper_split is None:

@@ -15,6 +15,8 @@ class Lines:
         self.data = data
         # Parsers drop a byte order mark, and do not count it.
         first = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
+        self._is_ascii = data.isascii()
+        self._last_line = (0, "")  # the number and text of the line that was read last: many ask for the same
         self._starts = [first, *(found.end() for found in re.finditer(language.line_break, data))]
 
     def slice(self, span: Span) -> slice:
@@ -27,8 +29,11 @@ class Lines:
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its end."""
-        stop = self._starts[number] if number < len(self._starts) else len(self.data)
-        return self.data[self._starts[number - 1] : stop].decode("utf-8", "surrogatepass").rstrip("\r\n")
+        if self._last_line[0] != number:
+            stop = self._starts[number] if number < len(self._starts) else len(self.data)
+            text = self.data[self._starts[number - 1] : stop].decode("utf-8", "surrogatepass").rstrip("\r\n")
+            self._last_line = number, text
+        return self._last_line[1]
 
     @property
     def count(self) -> int:
@@ -37,10 +42,14 @@ class Lines:
 
     def offset(self, line: int, characters: int) -> int:
         """The offset of a position on a line, in bytes; `characters` come before it on that line."""
+        if self._is_ascii:
+            return self._starts[line - 1] + min(characters, len(self.line(line)))
         return self._starts[line - 1] + len(self.line(line)[:characters].encode("utf-8", "surrogatepass"))
 
     def characters(self, line: int, column: int) -> int:
         """The number of characters on a line before a column that counts bytes."""
+        if self._is_ascii:
+            return column
         start = self._starts[line - 1]
         return len(self.data[start : start + column].decode("utf-8", "surrogatepass"))
 
