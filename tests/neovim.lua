@@ -10,7 +10,7 @@ end
 local client = vim.lsp.start_client({
   name = "rarename",
   cmd = { python, "-m", "rarename", "lsp" },
-  init_options = { ["min-confidence"] = 0 },
+  init_options = { ["min-confidence"] = 0.95 },
 })
 vim.lsp.buf_attach_client(0, client)
 

@@ -1,5 +1,6 @@
 """The language server: positions, and sessions of pygls' own client and of Neovim with a real server process."""
 
+import _pydecimal
 import asyncio
 import json
 import os
@@ -124,6 +125,21 @@ def test_the_check_of_an_older_version_is_stopped_and_its_result_dropped(monkeyp
         assert (await editor.published.get()).version == 2
         assert editor.inputs == ["a", "b"]
         assert editor.published.empty()
+
+    asyncio.run(asyncio.wait_for(session(), 60))
+
+
+def test_a_completion_does_not_wait_for_a_check(monkeypatch):
+    async def session():
+        editor = Editor(monkeypatch, debounce_seconds=0)
+        editor.may_end.clear()
+        editor.write("abc")
+        await editor.start()
+        monkeypatch.setattr(editor, "compute", lambda word: [])
+        assert not (await editor.complete(1)).items
+        assert editor.published.empty()
+        editor.may_end.set()
+        await editor.published.get()
 
     asyncio.run(asyncio.wait_for(session(), 60))
 
@@ -359,9 +375,12 @@ NVIM = shutil.which("nvim")
 
 @pytest.mark.slow
 @pytest.mark.skipif(NVIM is None, reason="needs Neovim")
-def test_a_session_in_neovim(tmp_path):
+def test_a_session_in_neovim_with_more_than_5000_lines(tmp_path):
     file, result = tmp_path / "area.py", tmp_path / "result.json"
-    file.write_text("def area(width, height):\n    return width * width\n")
+    library = Path(_pydecimal.__file__).read_text()
+    file.write_text(f"{library}\n\ndef area(width, height):\n    return width * width\n")
+    num_lines = library.count("\n") + 4
+    assert num_lines > 5000
     script = Path(__file__).with_name("neovim.lua")
     command = [NVIM, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", script, file]
     own = {"RARENAME_PYTHON": sys.executable, "RARENAME_RESULT": str(result)}
@@ -372,6 +391,6 @@ def test_a_session_in_neovim(tmp_path):
     assert result.exists(), ended.stderr
     seen = json.loads(result.read_text())
     (found,) = seen["diagnostics"]
-    assert (found["code"], found["lnum"], found["col"]) == ("RN001", 1, 19)
-    assert seen["lines"] == ["def area(width, height):", "    return width * height"]
+    assert (found["code"], found["lnum"], found["col"]) == ("RN001", num_lines - 1, 19)
+    assert seen["lines"] == [*file.read_text().splitlines()[:-1], "    return width * height"]
     assert seen["completed"][0] == "width"

@@ -102,6 +102,8 @@ class Assistant:
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         self._check_later(params.text_document.uri, 0)
+        if language := _language(self._server.workspace.get_text_document(params.text_document.uri)):
+            self._completion_thread.submit(self._completer, language)  # the first completion need not load it
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         self._cancel(params.text_document.uri)
@@ -209,9 +211,7 @@ class Assistant:
             cursor = at_cursor(text, language, line, column)
         except RarenameError:  # no name can be here: a string, a comment, or directly after an operand
             return types.CompletionList(is_incomplete=False, items=[])
-        if language.name not in self._completers:
-            self._completers[language.name] = Completer.load(language.name)
-        found = self._completers[language.name].complete_at(cursor, MAX_ITEMS)
+        found = self._completer(language).complete_at(cursor, MAX_ITEMS)
         end = positions.to_client(line, column)
         word = types.Range(positions.to_client(line, column - len(cursor.word)), end)
         items = []
@@ -222,6 +222,11 @@ class Assistant:
             edit = types.TextEdit(word, name)
             items.append(types.CompletionItem(name, kind=kind, detail=percent, sort_text=order, text_edit=edit))
         return types.CompletionList(is_incomplete=len(items) == MAX_ITEMS, items=items)
+
+    def _completer(self, language: Language) -> Completer:
+        if language.name not in self._completers:
+            self._completers[language.name] = Completer.load(language.name)
+        return self._completers[language.name]
 
     def _positions(self, text: str, language: Language) -> Positions:
         return Positions(text, language, types.PositionEncodingKind(self._server.workspace.position_encoding).value)
