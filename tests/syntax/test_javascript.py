@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rarename.errors import ParseError
 from rarename.syntax.javascript import JAVASCRIPT, cst
-from rarename.syntax.javascript.parser import parse
 from rarename.syntax.javascript.literals import cooked_number, cooked_regexp, cooked_string
+from rarename.syntax.javascript.parser import parse
 from rarename.syntax.traversal import NO_SPAN, Role, Traversal
 
 
