@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,18 +12,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from rarename.training.checkpoint import read_tensors
 from rarename.training.distributed import DistributedContext
 
+ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("distributed_worker.py")
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @pytest.fixture(scope="module")
 def output(corpus_folder, tmp_path_factory):
     """What the two processes wrote."""
     folder = tmp_path_factory.mktemp("distributed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     processes = []
     for rank in range(2):
         environment = os.environ | {
@@ -92,6 +99,30 @@ def test_torchrun_prints_an_error_once(corpus_folder, tmp_path):
     assert done.returncode != 0
     assert done.stderr.count("exists and is not a run; choose another folder") == 1
     assert "Connection closed" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_documented_job_trains_with_two_agents(corpus_folder, tmp_path):
+    """The script for Slurm; `srun` starts two agents on this machine."""
+    script = re.search(r"```bash\n(.*?)```", (ROOT / "docs" / "scale.md").read_text(), re.DOTALL).group(1)
+    settings = "--preset tiny --set training.num_epochs=0.02 --set training.eval_examples=20 --resume"
+    changes = {
+        "gpu \\": "1 \\", "29500": str(free_port()), "--resume": settings,
+        "/shared/corpora/pypi": str(corpus_folder), "/shared/runs": str(tmp_path),
+    }  # fmt: skip
+    for documented, here in changes.items():
+        assert documented in script
+        script = script.replace(documented, here)
+    for name, text in {"srun": '"$@" & "$@" && wait $!', "scontrol": "echo 127.0.0.1"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {
+        "PATH": path, "SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "here", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr  # alone, an agent would wait; in two trainings, one would be refused
+    assert read_tensors(tmp_path / "ordered" / "trainer_state.safetensors")[1]["examples"]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 7])
