@@ -18,6 +18,10 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())  # after a power cut, a renamed file has its content
         temporary.replace(path)
+    except OSError as error:
+        if error.filename == str(temporary):  # a user does not know this name
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -1,5 +1,9 @@
 """An exported model computes what torch computes."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -57,6 +61,18 @@ def test_check_uses_an_exported_model(tmp_path, capsys):
         outputs.append(capsys.readouterr().out)
     assert "'myfnm' may be misused here; 'myfp' fits better" in outputs[1]
     assert outputs[0].splitlines()[0] == outputs[1].splitlines()[0]
+
+
+def test_a_check_reports_nothing_to_the_makers_of_the_runtime(tmp_path):
+    """Its telemetry would keep an id and a database in the home folder."""
+    (tmp_path / "a.py").write_text("def area(width, height):\n    return width * width\n")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    command = [sys.executable, "-m", "rarename", "check", "a.py"]
+    home = tmp_path / "home"
+    home.mkdir()
+    done = subprocess.run(command, cwd=tmp_path, env=environment | {"HOME": str(home)}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert not [path for path in home.rglob("*") if "rarename" not in path.parts and "onnxruntime" in path.name]
 
 
 def test_weights_in_another_file_are_refused(tmp_path, monkeypatch):
