@@ -36,7 +36,7 @@ def test_the_paper_preset_of_misuse():
     assert config.encoding == EncodingConfig(1_000, "ordered", 250, 0)
     assert config.task == MisuseConfig("misuse", "published", 0.0, 250, "independent", False, 0, 0.15)
     assert config.model == ModelConfig(
-        512, 6, 8, 2048, 8, 0.2, False, False, False, False, "relu", "mixed", shared_offsets=True, ffn_dropout=True
+        512, 6, 8, 2048, 8, 0.2, False, False, False, False, "relu", "mixed", True, ffn_dropout=True, init="torch"
     )
     assert config.training == TrainingConfig(
         25.0, 4_000, "adam", 1e-5, 2e-3, "constant", 0, 0.0, 0.0, 50_000, 2_000, 0, 60.0, batch_size=32
@@ -55,7 +55,7 @@ def test_the_paper_preset_of_completion():
     assert config.encoding == EncodingConfig(1_000, "ordered", 500, 0)
     assert config.task == CompletionConfig("completion", 500, 250, False, min_new_nodes=2)
     assert config.model == ModelConfig(
-        512, 6, 8, 2048, 32, 0.1, False, False, False, False, "gelu", "pre", shared_offsets=True, ffn_dropout=False
+        512, 6, 8, 2048, 32, 0.1, False, False, False, False, "gelu", "pre", shared_offsets=True, init="xavier"
     )
     assert config.training == TrainingConfig(
         20.0, 4_000, "adam", 1e-3, 2e-3, "cosine", 2_000, 0.0, 0.2, 50_000, 2_000, 0, 60.0, batch_size=32

@@ -34,7 +34,7 @@ MAX_NUMBER = 2**63
 ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
     "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0, "task.context_nodes": 0,
-    "task.min_new_nodes": 1,
+    "task.min_new_nodes": 1, "task.pointer_attention": "own", "model.attention": "relative", "model.init": "scaled",
 }  # fmt: skip
 """Settings that older configs and results lack, and what their code did. It is not always the default of today."""
 
@@ -141,6 +141,9 @@ class CompletionConfig(Settings):
     """Let the model copy values from earlier nodes: the pointer baseline of the paper."""
     min_new_nodes: int = bounded(1, minimum=1)
     """Windows with fewer nodes that no earlier window has are left out."""
+    pointer_attention: Literal["own", "last_layer"] = "own"
+    """Where the pointer copies from: by a query and a key of its own, or by the attention of the last layer, averaged
+    over its heads."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,6 +183,10 @@ class ModelConfig(Settings):
     """Share the vectors of relative offsets between the heads of a layer."""
     ffn_dropout: bool = False
     """Also apply dropout to the hidden units of the feed-forward layer."""
+    attention: Literal["relative", "absolute"] = "relative"
+    """Relative attention, or plain attention with a learned embedding of each absolute position."""
+    init: Literal["scaled", "torch", "xavier"] = "scaled"
+    """Initial weights: Xavier with embeddings of standard deviation 1/√d_model, torch's own, or Xavier everywhere."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -187,6 +194,8 @@ class ModelConfig(Settings):
             raise ValueError(f"d_model is {self.d_model}; it must be a multiple of num_heads, {self.num_heads}")
         if self.init_neighbour_heads and self.shared_offsets:
             raise ValueError("init_neighbour_heads needs offsets for each head; set shared_offsets to false")
+        if self.init_neighbour_heads and self.attention == "absolute":
+            raise ValueError("init_neighbour_heads needs relative offsets; set it to false, or attention to relative")
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
     "misuse": {
         "paper": {
             "task": {"bug_sampler": "published"},
-            "model": {"norm": "mixed", "shared_offsets": True, "ffn_dropout": True},
+            "model": {"norm": "mixed", "shared_offsets": True, "ffn_dropout": True, "init": "torch"},
             "training": {
                 "optimizer": "adam", "learning_rate": 1e-5, "lr_scheduler": "constant", "num_epochs": 25.0,
                 "batch_size": 32, "max_grad_norm": 0.0, "weight_decay": 0.0,
@@ -68,7 +68,10 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "paper": {
             "encoding": {"num_placeholders": 500},
             "task": {"min_new_nodes": 2},
-            "model": {"max_relative_distance": 32, "dropout": 0.1, "activation": "gelu", "shared_offsets": True},
+            "model": {
+                "max_relative_distance": 32, "dropout": 0.1, "activation": "gelu", "shared_offsets": True,
+                "init": "xavier",
+            },
             "training": {
                 "optimizer": "adam", "learning_rate": 1e-3, "lr_scheduler": "cosine", "warmup_steps": 2_000,
                 "num_epochs": 20.0, "batch_size": 32, "max_grad_norm": 0.2, "weight_decay": 0.0,

@@ -14,6 +14,8 @@ from rarename.inference.onnx_export import export_model
 from rarename.inference.onnx_session import OnnxSession
 from rarename.inference.session import open_session
 from rarename.inference.torch_session import TorchSession
+from rarename.presets import preset_config
+from rarename.runs.run import evaluate, train
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,33 @@ def test_logits_are_those_of_torch(task, tmp_path):
     (tmp_path / ONNX_MODEL).write_bytes(b"damaged")
     with pytest.raises(RunError, match="cannot be loaded"):
         open_session(ModelFolder.load(tmp_path, task))
+
+
+@pytest.mark.parametrize("task", ["misuse", "completion"])
+def test_models_of_other_attention_train_and_are_exported(task, corpus_folder, tmp_path):
+    settings = {
+        "model": {"d_model": 16, "num_heads": 2, "d_ff": 16, "attention": "absolute", "init_neighbour_heads": False},
+        "training.eval_examples": 10,
+    }
+    if task == "completion":
+        settings |= {"task.copy_pointer": True, "task.pointer_attention": "last_layer", "task.window_size": 40}
+        settings |= {"task.stride": 40}
+    train(preset_config(str(corpus_folder), "tiny", settings, task=task), tmp_path / "run", time_limit=-1.0)
+    evaluate(tmp_path / "run", "validation")
+    folder = ModelFolder.load(tmp_path / "run", task)
+    export_model(folder, tmp_path / "model")
+    onnx, torch = open_session(ModelFolder.load(tmp_path / "model", task)), TorchSession(folder)
+    rng = np.random.default_rng(0)
+    for length in (1, 7, 300):  # longer than the windows
+        inputs = {name: rng.integers(0, 50, (1, length)) for name in ("types", "values")}
+        if task == "misuse":
+            inputs["attention_mask"] = np.arange(length)[None] < max(1, length - 3)
+            close(onnx.run(inputs), torch.run(inputs))
+            continue
+        caches, has_value = (onnx.new_cache(), torch.new_cache()), rng.random((1, length + 1)) < 0.5
+        for stop, new in ((length, inputs), (length + 1, {name: array[:, :1] for name, array in inputs.items()})):
+            new = new | {"has_value": has_value[:, :stop]}
+            close(onnx.run(new, caches[0]), torch.run(new, caches[1]))
 
 
 def test_check_uses_an_exported_model(tmp_path, capsys):

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from rarename.config import ModelConfig
+from rarename.model.attention import Attention
 from rarename.model.transformer import Transformer
 from rarename.presets import preset_config
 
@@ -51,9 +52,10 @@ def test_a_layer_of_the_paper_preset_computes_what_that_of_the_authors_does(task
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_no_model_attends_to_padding_and_a_causal_one_not_to_later_nodes(causal):
+@pytest.mark.parametrize("attention", ["relative", "absolute"])
+def test_no_model_attends_to_padding_and_a_causal_one_not_to_later_nodes(causal, attention):
     torch.manual_seed(0)
-    model = Transformer(ModelConfig(**TINY), 5, 7, causal).eval()
+    model = Transformer(ModelConfig(**TINY, attention=attention), 5, 7, causal).eval()
     types, values, mask = random_ids()
     before = model(types, values, mask)
     padded = model(F.pad(types, (0, 4)), F.pad(values, (0, 4)), F.pad(mask, (0, 4)))
@@ -62,6 +64,56 @@ def test_no_model_attends_to_padding_and_a_causal_one_not_to_later_nodes(causal)
     after = model(types, values, mask)
     assert torch.equal(after[:, :4], before[:, :4]) == causal
     assert not torch.allclose(after[:, 4:], before[:, 4:])
+
+
+def test_absolute_positions_are_learned_and_the_last_one_is_shared():
+    """Six equal nodes, four positions: nodes differ by their position alone."""
+    model = Transformer(ModelConfig(**TINY, attention="absolute"), 5, 7, max_length=4).eval()
+    types = values = torch.ones(1, 6, dtype=torch.long)
+    hidden_states = model(types, values, torch.ones(1, 6, dtype=torch.bool))[0]
+    assert len({tuple(state) for state in hidden_states.tolist()}) == 4
+    assert torch.equal(hidden_states[3], hidden_states[5])
+    assert model.num_parameters() == Transformer(ModelConfig(**TINY, attention="absolute"), 1, 1).num_parameters()
+    with torch.no_grad():
+        model.positions.weight.zero_()
+    hidden_states = model(types, values, torch.ones(1, 6, dtype=torch.bool))[0]
+    torch.testing.assert_close(hidden_states, hidden_states[:1].expand(6, -1))
+
+
+def test_plain_attention_equals_the_formula():
+    torch.manual_seed(0)
+    attention = Attention(8, 2, dropout=0.0, causal=True)
+    hidden_states, mask = torch.randn(1, 4, 8), torch.ones(1, 4, dtype=torch.bool)
+    q, k, v = attention.qkv_proj(hidden_states).view(4, 3, 2, 4).permute(1, 2, 0, 3)
+    scores = (q @ k.mT / 2).masked_fill(torch.ones(4, 4, dtype=torch.bool).triu(1), float("-inf"))
+    expected = (scores.softmax(dim=-1) @ v).permute(1, 0, 2).reshape(1, 4, 8)
+    torch.testing.assert_close(attention(hidden_states, mask), attention.out_proj(expected))
+    torch.testing.assert_close(attention.log_weights(hidden_states, mask)[0].exp(), scores.softmax(dim=-1).mean(dim=0))
+
+
+@pytest.mark.parametrize("attention", ["relative", "absolute"])
+@pytest.mark.parametrize("steps", [[1] * 6, [3, 2, 1]])
+def test_reading_with_a_kv_cache_equals_reading_at_once(attention, steps):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(**TINY, attention=attention), 5, 7, causal=True, max_length=5).eval()
+    types, values, mask = random_ids()
+    whole: list[torch.Tensor] = []
+    expected = model(types, values, mask, log_weights=whole)
+    caches, start = model.new_kv_caches(), 0
+    for step in steps:
+        new, weights = slice(start, start + step), []
+        start += step
+        hidden_states = model(types[:, new], values[:, new], mask[:, :start], kv_caches=caches, log_weights=weights)
+        torch.testing.assert_close(hidden_states, expected[:, new])
+        torch.testing.assert_close(weights[0].exp(), whole[0][:, new, :start].exp())
+
+
+@pytest.mark.parametrize(("init", "embeddings", "offsets"), [("torch", 1.0, 1.0), ("xavier", 0.0533, 0.246)])
+def test_initial_weights_as_published(init, embeddings, offsets):
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(d_model=64, num_layers=1, num_heads=4, init=init, shared_offsets=True), 9, 640)
+    assert model.values.weight.std().item() == pytest.approx(embeddings, rel=0.05)
+    assert model.layers[0].attention.rel_keys.std().item() == pytest.approx(offsets, rel=0.2)
 
 
 @pytest.mark.parametrize("ffn_dropout", [False, True])

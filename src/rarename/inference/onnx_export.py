@@ -38,10 +38,11 @@ class _Completion(nn.Module):
     def __init__(self, model: CompletionModel) -> None:
         super().__init__()
         self.model = model
-        pointer = ("pointer_keys",) if model.pointer is not None else ()
+        has_pointer = model.pointer is not None
+        pointer = ("pointer_keys",) if model.pointer is not None and model.pointer.qk_proj is not None else ()
         layers = range(len(model.transformer.layers))
         self.cached = (*(f"{kind}_{index}" for index in layers for kind in ("keys", "values")), *pointer)
-        logits = ("type_logits", "value_logits", *(("copy_log_probs", "gate_logit") if pointer else ()))
+        logits = ("type_logits", "value_logits", *(("copy_log_probs", "gate_logit") if has_pointer else ()))
         self.outputs = (*logits, *(PRESENT + name for name in self.cached))
 
     def forward(self, inputs: dict[str, Tensor]) -> tuple[Tensor, ...]:

@@ -10,13 +10,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from rarename.config import ModelConfig
-from rarename.model.attention import RelativeAttention
+from rarename.model.attention import Attention, RelativeAttention
 
 
 def init_weights(transformer: nn.Module, config: ModelConfig, causal: bool) -> None:
     """Draw all weights from torch's generator, then apply the warm starts of the config."""
     for module in transformer.modules():
-        if isinstance(module, nn.Linear):
+        if config.init != "scaled":
+            _init_as_published(module, config.init)
+        elif isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
             nn.init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
@@ -25,7 +27,7 @@ def init_weights(transformer: nn.Module, config: ModelConfig, causal: bool) -> N
             nn.init.normal_(module.rel_keys, std=0.02)
             nn.init.normal_(module.rel_values, std=0.02)
     with torch.no_grad():
-        attentions = [module for module in transformer.modules() if isinstance(module, RelativeAttention)]
+        attentions = [module for module in transformer.modules() if isinstance(module, Attention)]
         for attention in attentions:
             queries, keys, values = attention.qkv_proj.weight.chunk(3)
             if config.init_tied_qk:
@@ -34,12 +36,22 @@ def init_weights(transformer: nn.Module, config: ModelConfig, causal: bool) -> N
                 nn.init.orthogonal_(values)
             if config.init_copy_values:
                 attention.out_proj.weight.copy_(values.T)
+        relative = [each for each in attentions if isinstance(each, RelativeAttention)]
         if config.init_neighbour_heads and causal:
-            init_neighbour_head(attentions[0], head=0, offset=-1)
-            init_induction_head(attentions[0], attentions[1])
+            init_neighbour_head(relative[0], head=0, offset=-1)
+            init_induction_head(relative[0], relative[1])
         elif config.init_neighbour_heads:
             for head, offset in zip(range(config.num_heads), (-1, 1), strict=False):
-                init_neighbour_head(attentions[0], head, offset)
+                init_neighbour_head(relative[0], head, offset)
+
+
+def _init_as_published(module: nn.Module, init: str) -> None:
+    """The authors leave torch's weights in misuse, and draw all matrices by Xavier in completion."""
+    if init == "xavier" and isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.xavier_uniform_(module.weight)
+    elif isinstance(module, RelativeAttention):
+        for offsets in (*module.rel_keys, *module.rel_values):  # an embedding of each offset
+            (nn.init.xavier_uniform_ if init == "xavier" else nn.init.normal_)(offsets.detach())
 
 
 def init_neighbour_head(attention: RelativeAttention, head: int, offset: int) -> None:

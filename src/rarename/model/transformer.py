@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rarename.config import ModelConfig
-from rarename.model.attention import RelativeAttention
+from rarename.model.attention import Attention, RelativeAttention
 from rarename.model.init import init_weights
 from rarename.model.kv_cache import KVCache
 
@@ -20,13 +21,11 @@ class Layer(nn.Module):
 
     def __init__(self, config: ModelConfig, causal: bool) -> None:
         super().__init__()
-        self.attention = RelativeAttention(
-            config.d_model,
-            config.num_heads,
-            config.max_relative_distance,
-            config.dropout,
-            causal,
-            config.shared_offsets,
+        size, dropout = (config.d_model, config.num_heads), config.dropout
+        self.attention = (
+            RelativeAttention(*size, config.max_relative_distance, dropout, causal, config.shared_offsets)
+            if config.attention == "relative"
+            else Attention(*size, dropout, causal)
         )
         self.attn_norm = nn.LayerNorm(config.d_model)
         self.ffn_norm = nn.LayerNorm(config.d_model)
@@ -46,16 +45,25 @@ class Layer(nn.Module):
             activated = F.dropout(activated, config.dropout, self.training)
         return hidden_states + F.dropout(self.down_proj(activated), config.dropout, self.training)
 
+    def log_weights(self, hidden_states: Tensor, attention_mask: Tensor, kv_cache: KVCache | None = None) -> Tensor:
+        """The logarithm of the attention weights of `forward`, averaged over the heads: (B, L, S)."""
+        attn_in = self.attn_norm(hidden_states) if self.config.norm == "pre" else hidden_states
+        return self.attention.log_weights(attn_in, attention_mask, kv_cache)
+
 
 class Transformer(nn.Module):
     """Sums the embeddings of types and values, then applies the layers."""
 
-    def __init__(self, config: ModelConfig, num_types: int, num_values: int, causal: bool = False) -> None:
+    def __init__(
+        self, config: ModelConfig, num_types: int, num_values: int, causal: bool = False, max_length: int = 500
+    ) -> None:
         super().__init__()
         self.config, self.causal = config, causal
         self.types = nn.Embedding(num_types, config.d_model)
         self.values = nn.Embedding(num_values, config.d_model)
         self.layers = nn.ModuleList(Layer(config, causal) for _ in range(config.num_layers))
+        # With positions; in longer snippets the nodes at the end share the last one.
+        self.positions = nn.Embedding(max_length, config.d_model) if config.attention == "absolute" else None
         self.final_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
         init_weights(self, config, causal)
 
@@ -66,17 +74,28 @@ class Transformer(nn.Module):
         attention_mask: Tensor,
         extra_embeddings: Tensor | None = None,
         kv_caches: list[KVCache] | None = None,
+        log_weights: list[Tensor] | None = None,
     ) -> Tensor:
         """Map type ids (B, L), value ids (B, L) and optional further embeddings (B, L, D) to hidden states (B, L, D).
 
-        With caches, one per layer, the nodes follow those that the caches hold.
+        With caches, one per layer, the nodes follow those that the caches hold. The log attention weights of the last
+        layer (B, L, S) are appended to `log_weights`.
         """
         hidden_states = self.embed(types, values)
+        if self.positions is not None:
+            keys = None if kv_caches is None else kv_caches[0].keys
+            start = 0 if keys is None else keys.shape[2]
+            positions = torch.arange(start, start + types.shape[1], device=types.device)
+            hidden_states = hidden_states + self.positions(positions.clamp(max=self.positions.num_embeddings - 1))
         if extra_embeddings is not None:
             hidden_states = hidden_states + extra_embeddings
         hidden_states = F.dropout(hidden_states, self.config.dropout, self.training)
         for index, layer in enumerate(self.layers):
-            hidden_states = layer(hidden_states, attention_mask, None if kv_caches is None else kv_caches[index])
+            layer_in, kv_cache = hidden_states, None if kv_caches is None else kv_caches[index]
+            hidden_states = layer(layer_in, attention_mask, kv_cache)
+        if log_weights is not None:
+            assert isinstance(layer, Layer)
+            log_weights.append(layer.log_weights(layer_in, attention_mask, kv_cache))
         return self.final_norm(hidden_states)  # type: ignore[no-any-return]
 
     def embed(self, types: Tensor, values: Tensor) -> Tensor:
@@ -92,5 +111,6 @@ class Transformer(nn.Module):
 
     def num_parameters(self) -> int:
         """Count parameters without the embeddings, as the paper does."""
-        num_embeddings = self.types.weight.numel() + self.values.weight.numel()
+        embeddings = (self.types, self.values, self.positions)
+        num_embeddings = sum(each.weight.numel() for each in embeddings if each is not None)
         return sum(parameter.numel() for parameter in self.parameters()) - num_embeddings

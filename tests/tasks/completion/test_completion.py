@@ -51,7 +51,8 @@ def make_batch(*windows, strategy="ordered"):
 def make_model(strategy="ordered", copy_pointer=False):
     torch.manual_seed(0)
     encoding = make_encoding(strategy)
-    model = CompletionModel(SMALL, encoding.num_types, encoding.num_values, copy_pointer).double()
+    pointer = (True, copy_pointer) if isinstance(copy_pointer, str) else (copy_pointer,)
+    model = CompletionModel(SMALL, encoding.num_types, encoding.num_values, *pointer).double()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return model
@@ -213,17 +214,38 @@ def test_the_loss_in_chunks_has_the_same_value_and_gradient(copy_pointer, monkey
 # The pointer
 
 
+def own_attention(model, output, batch, row, node):
+    """The attention of the pointer from the node before to each visible one."""
+    query, _ = model.pointer.qk_proj(output.hidden_states[row, node - 1]).chunk(2)
+    _, keys = model.pointer.qk_proj(output.hidden_states[row, :node]).chunk(2, dim=-1)
+    return (keys @ query / math.sqrt(len(query))).softmax(0)
+
+
+def last_attention(model, output, batch, row, node):
+    """That of the last layer, averaged over its heads."""
+    layer_in, last = [], model.transformer.layers[-1]
+    last.register_forward_pre_hook(lambda _, arguments: layer_in.append(arguments[0]))
+    model.transformer(batch.types, batch.values, batch.attention_mask)
+    attention = last.attention
+    qkv = attention.qkv_proj(last.attn_norm(layer_in[0][row, :node])).view(node, 3, attention.num_heads, -1)
+    offsets = [max(-attention.max_distance, j - node + 1) + attention.max_distance for j in range(node)]
+    weights = [
+        ((qkv[:, 1, head] + attention.rel_keys[head, offsets]) @ qkv[-1, 0, head] / math.sqrt(qkv.shape[-1])).softmax(0)
+        for head in range(attention.num_heads)
+    ]
+    return torch.stack(weights).mean(dim=0)
+
+
 @torch.no_grad()
 def reference_probs(model, output, batch, row, node):
     """The formula of the paper, one value of the extended vocabulary at a time."""
     hidden_state = output.hidden_states[row, node - 1]
     inputs = model.transformer.embed(batch.types, batch.values)[row, node - 1]
-    query, _ = model.pointer.qk_proj(hidden_state).chunk(2)
     sources = [j for j in range(node) if batch.values[row, j] != Special.EMPTY]
-    keys = [model.pointer.qk_proj(output.hidden_states[row, j]).chunk(2)[1] for j in sources]
     gate = torch.sigmoid(model.pointer.gate_hidden(hidden_state) + model.pointer.gate_input(inputs)) if sources else 1.0
     probs = {value: float(gate * prob) for value, prob in enumerate(model.value_logits(hidden_state).softmax(-1))}
-    copied = torch.stack([query @ key / math.sqrt(len(key)) for key in keys]).softmax(0) if keys else []
+    attention = (own_attention if model.pointer.qk_proj else last_attention)(model, output, batch, row, node)
+    copied = attention[sources] / attention[sources].sum()
     for j, prob in zip(sources, copied, strict=True):
         value = int(batch.extended_ids[row, j])
         probs[value] = probs.get(value, 0.0) + float((1 - gate) * prob)
@@ -234,8 +256,9 @@ WINDOWS = (window(7, 0, EMPTY, 7, 8, 0, 7), window(EMPTY, EMPTY, 9, 1))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_pointer_follows_the_formula(strategy):
-    batch, model = make_batch(*WINDOWS, strategy=strategy), make_model(strategy, copy_pointer=True)
+@pytest.mark.parametrize("attention", ["own", "last_layer"])
+def test_the_pointer_follows_the_formula(strategy, attention):
+    batch, model = make_batch(*WINDOWS, strategy=strategy), make_model(strategy, attention)
     output = model(**batch.inputs())
     rows, nodes = batch.is_target.nonzero(as_tuple=True)
     probs = output.extended_log_probs(rows, nodes, batch).exp().detach()
@@ -252,7 +275,7 @@ def test_the_pointer_follows_the_formula(strategy):
     assert loss.counts[1] == len(losses)
 
 
-@pytest.mark.parametrize("copy_pointer", [False, True])
+@pytest.mark.parametrize("copy_pointer", [False, "own", "last_layer"])
 @pytest.mark.parametrize("strategy", ["standard", "ordered"])
 def test_predictions_with_a_cache_in_numpy_equal_those_of_a_whole_window(strategy, copy_pointer):
     batch, model = make_batch(window(7, 0, EMPTY, 7, 8, 0, 7), strategy=strategy), make_model(strategy, copy_pointer)

@@ -27,28 +27,33 @@ from rarename.tasks.task import min_logit
 class CopyPointer(nn.Module):
     """Where to copy from, and whether to generate instead."""
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, d_model: int, has_own_attention: bool = True) -> None:
         super().__init__()
-        self.qk_proj = nn.Linear(d_model, 2 * d_model)
+        self.qk_proj = nn.Linear(d_model, 2 * d_model) if has_own_attention else None
         self.gate_hidden = nn.Linear(d_model, 1)
         self.gate_input = nn.Linear(d_model, 1, bias=False)
         for linear in (self.qk_proj, self.gate_hidden, self.gate_input):
-            nn.init.xavier_uniform_(linear.weight)
-        nn.init.zeros_(self.qk_proj.bias)
+            if linear is not None:
+                nn.init.xavier_uniform_(linear.weight)
+        if self.qk_proj is not None:
+            nn.init.zeros_(self.qk_proj.bias)
         nn.init.zeros_(self.gate_hidden.bias)
 
-    def forward(self, hidden_states: Tensor, inputs: Tensor, has_value: Tensor) -> tuple[Tensor, Tensor]:
-        """Log probabilities of the nodes to copy from, (B, L, L), and the logit of generating, (B, L)."""
-        q, k = self.qk_proj(hidden_states).chunk(2, dim=-1)
-        length = hidden_states.shape[1]
-        is_visible = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
-        return self.attend(q, k, has_value[:, None, :] & is_visible, hidden_states, inputs)
+    def logits(self, hidden_states: Tensor, keys: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Of its own attention, from all nodes to themselves and to earlier ones with these keys (B, S, D).
 
-    def attend(
-        self, q: Tensor, k: Tensor, can_copy: Tensor, hidden_states: Tensor, inputs: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The same from queries (B, L, D) to keys (B, S, D), where `can_copy` (B, L, S) allows it."""
-        logits = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, L, S)
+        Returns (B, L, S) and the keys of all nodes.
+        """
+        assert self.qk_proj is not None
+        q, k = self.qk_proj(hidden_states).chunk(2, dim=-1)
+        k = k if keys is None else torch.cat([keys, k], dim=1)
+        return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), k
+
+    def forward(self, logits: Tensor, can_copy: Tensor, hidden_states: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probabilities of the nodes to copy from, (B, L, S), and the logit of generating, (B, L).
+
+        `can_copy` (B, L, S) masks the nodes that have a value and are visible.
+        """
         masked = min_logit(logits)
         copy_log_probs = logits.masked_fill(~can_copy, masked).log_softmax(dim=-1).masked_fill(~can_copy, masked)
         gate_logit = (self.gate_hidden(hidden_states) + self.gate_input(inputs))[..., 0]
@@ -104,20 +109,31 @@ class CompletionCache:
 class CompletionModel(nn.Module):
     """A causal Transformer with tied output weights, and an optional copy pointer."""
 
-    def __init__(self, config: ModelConfig, num_types: int, num_values: int, copy_pointer: bool = False) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        num_types: int,
+        num_values: int,
+        copy_pointer: bool = False,
+        pointer_attention: str = "own",
+        max_length: int = 500,
+    ) -> None:
         super().__init__()
-        self.transformer = Transformer(config, num_types, num_values, causal=True)
+        self.transformer = Transformer(config, num_types, num_values, causal=True, max_length=max_length)
         self.type_bias = nn.Parameter(torch.zeros(num_types))
         self.value_bias = nn.Parameter(torch.zeros(num_values))
-        self.pointer = CopyPointer(config.d_model) if copy_pointer else None
+        self.pointer = CopyPointer(config.d_model, pointer_attention == "own") if copy_pointer else None
 
     def forward(self, types: Tensor, values: Tensor, attention_mask: Tensor, has_value: Tensor) -> CompletionOutput:
         """Read whole windows; the arguments are `CompletionBatch.inputs()`."""
-        hidden_states = self.transformer(types, values, attention_mask)
         if self.pointer is None:
-            return CompletionOutput(hidden_states, self)
+            return CompletionOutput(self.transformer(types, values, attention_mask), self)
+        log_weights: list[Tensor] | None = [] if self.pointer.qk_proj is None else None
+        hidden_states = self.transformer(types, values, attention_mask, log_weights=log_weights)
+        logits = log_weights[0] if log_weights else self.pointer.logits(hidden_states)[0]
+        can_copy = has_value[:, None, :] & torch.ones_like(logits[0], dtype=torch.bool).tril()
         inputs = self.transformer.embed(types, values)
-        return CompletionOutput(hidden_states, self, *self.pointer(hidden_states, inputs, has_value))
+        return CompletionOutput(hidden_states, self, *self.pointer(logits, can_copy, hidden_states, inputs))
 
     def new_cache(self) -> CompletionCache:
         return CompletionCache(self.transformer.new_kv_caches())
@@ -130,15 +146,18 @@ class CompletionModel(nn.Module):
         `has_value` (B, S) covers all nodes that were read. Returns type logits after each new node (B, L, T) and value
         logits after the last (B, V); with a pointer also `copy_log_probs` (B, S) and `gate_logit` (B,).
         """
-        hidden_states = self.transformer(types, values, torch.ones_like(has_value), kv_caches=cache.layers)
+        log_weights: list[Tensor] | None = [] if self.pointer is not None and self.pointer.qk_proj is None else None
+        mask = torch.ones_like(has_value)
+        hidden_states = self.transformer(types, values, mask, kv_caches=cache.layers, log_weights=log_weights)
         last = hidden_states[:, -1:]
         outputs = {"type_logits": self.type_logits(hidden_states), "value_logits": self.value_logits(last)[:, 0]}
         if self.pointer is not None:
-            q, k = self.pointer.qk_proj(hidden_states).chunk(2, dim=-1)
-            k = k if cache.pointer_keys is None else torch.cat([cache.pointer_keys, k], dim=1)  # (B, S, D)
-            cache.pointer_keys = k
+            if log_weights:
+                logits = log_weights[0]
+            else:
+                logits, cache.pointer_keys = self.pointer.logits(hidden_states, cache.pointer_keys)
             inputs = self.transformer.embed(types[:, -1:], values[:, -1:])
-            copy_log_probs, gate_logit = self.pointer.attend(q[:, -1:], k, has_value[:, None], last, inputs)
+            copy_log_probs, gate_logit = self.pointer(logits[:, -1:], has_value[:, None], last, inputs)
             outputs |= {"copy_log_probs": copy_log_probs[:, 0], "gate_logit": gate_logit[:, 0]}
         return outputs
 

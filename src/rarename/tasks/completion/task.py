@@ -39,7 +39,8 @@ class CompletionTask(Task):
 
     @staticmethod
     def build_model(config: CompletionConfig, model_config: ModelConfig, encoding: Encoding) -> CompletionModel:
-        return CompletionModel(model_config, encoding.num_types, encoding.num_values, config.copy_pointer)
+        pointer = config.copy_pointer, config.pointer_attention
+        return CompletionModel(model_config, encoding.num_types, encoding.num_values, *pointer, config.window_size)
 
     def make_batch(self, indexes: list[int], epoch: int) -> CompletionBatch:
         return self._collate(indexes, "train", self.seed, epoch)

@@ -54,9 +54,10 @@ class MisuseModel(nn.Module):
         pointer_head: str = "independent",
         usage_features: bool = False,
         num_subtokens: int = 0,
+        max_length: int = 250,
     ) -> None:
         super().__init__()
-        self.transformer = Transformer(config, num_types, num_values)
+        self.transformer = Transformer(config, num_types, num_values, max_length=max_length)
         self.head = POINTER_HEADS[pointer_head](config.d_model)
         self.usages = nn.Embedding(NUM_USAGES, config.d_model) if usage_features else None
         self.subtokens = (

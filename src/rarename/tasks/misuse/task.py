@@ -80,7 +80,9 @@ class MisuseTask(Task):
     @staticmethod
     def build_model(config: MisuseConfig, model_config: ModelConfig, encoding: Encoding) -> MisuseModel:
         num_ids = encoding.num_types, encoding.num_values
-        return MisuseModel(model_config, *num_ids, config.pointer_head, config.usage_features, len(encoding.subtokens))
+        head = config.pointer_head, config.usage_features
+        max_length = config.max_function_nodes
+        return MisuseModel(model_config, *num_ids, *head, len(encoding.subtokens), max_length)
 
     def is_multi_bug_epoch(self, epoch: int) -> bool:
         # These epochs have no clean functions, so the model flags too many and its metrics are misleading.
