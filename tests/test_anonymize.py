@@ -157,3 +157,5 @@ def test_identifiers_are_a_list_or_a_function():
     values, expected = ["x", "1", None], ("VAR1", "1", None)
     for is_identifier in ([True, False, False], str.isidentifier):
         assert anonymize_values(values, [], is_identifier=is_identifier).values == expected
+    with pytest.raises(ValueError, match="is_identifier has 1 items for 3 values"):
+        anonymize_values(values, [], is_identifier=[True])

@@ -174,6 +174,8 @@ def identifier_flags(values: Sequence[str | None], is_identifier: IsIdentifier |
         return [True] * len(values)
     if callable(is_identifier):
         return [value is not None and is_identifier(value) for value in values]
+    if len(is_identifier) != len(values):
+        raise ValueError(f"is_identifier has {len(is_identifier)} items for {len(values)} values")
     return is_identifier
 
 

@@ -68,7 +68,7 @@ class Settings:
     def ignores(self, path: Path) -> bool:
         """Whether `per-file-ignores` leaves nothing to report in a file."""
         return any(
-            patterns.decide(path) and any(code == "ALL" or CODE.startswith(code) for code in codes)
+            patterns.decide(path) and codes  # a code covers RN001, or it is an error
             for patterns, codes in self.per_file_ignores
         )
 
@@ -129,7 +129,7 @@ def _value(source: str, folder: Path, key: str, value: Any) -> Any:
         raise UsageError(f"{source}: unknown setting {key!r}; {advice}")
     if key in ("include", "exclude", "extend-exclude") and _is_list_of_text(value):
         return Patterns.of(folder, value)
-    if key == "per-file-ignores" and isinstance(value, dict) and all(map(_is_list_of_text, value.values())):
+    if key == "per-file-ignores" and isinstance(value, dict) and all(map(_is_list_of_codes, value.values())):
         return tuple((Patterns.of(folder, [pattern]), tuple(codes)) for pattern, codes in value.items())
     if key == "min-confidence" and isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
@@ -148,6 +148,10 @@ def _value(source: str, folder: Path, key: str, value: Any) -> Any:
         "output-format": f"one of {', '.join(FORMATS)}",
     }.get(key, "a list of patterns")
     raise UsageError(f"{source}: {key} is {value!r}; expected {expected}")
+
+
+def _is_list_of_codes(value: Any) -> bool:
+    return _is_list_of_text(value) and all(code == "ALL" or (code and CODE.startswith(code)) for code in value)
 
 
 def _is_list_of_text(value: Any) -> bool:
