@@ -135,7 +135,7 @@ def test_every_setting_has_a_help_text_and_its_default(task):
         ({"model.num_heads": 3}, UsageError, "^model.d_model is 64; it must be a multiple of num_heads, 3$"),
         ({"model.num_layers": 0}, UsageError, "^model.num_layers is 0; it must be at least 1$"),
         ({"model.dropout": 1.0}, UsageError, "^model.dropout is 1.0; it must be below 1$"),
-        ({"training.num_epochs": float("nan")}, UsageError, "^training.num_epochs is nan; it must be above 0$"),
+        ({"training.num_epochs": float("nan")}, UsageError, "^training.num_epochs is nan; it must be at least 0$"),
         ({"training.learning_rate": float("nan")}, UsageError, "^training.learning_rate is nan; .* at least 0$"),
         ({"training.learning_rate": -1.0}, UsageError, "^training.learning_rate is -1.0; it must be at least 0$"),
         ({"training.max_batch_nodes": 0}, UsageError, "^training.max_batch_nodes is 0; it must be at least 1$"),

@@ -29,6 +29,7 @@ LAYERS = """
     tasks.misuse.context tasks.misuse.features
     tasks.misuse.injection
     tasks.misuse.fixes
+    tasks.misuse.fix_phase
     tasks.misuse.collate tasks.completion.collate
     tasks.misuse.predict tasks.completion.predict
     inference.model_folder

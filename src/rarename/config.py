@@ -35,6 +35,9 @@ ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
     "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0, "task.context_nodes": 0,
     "task.min_new_nodes": 1, "task.pointer_attention": "own", "model.attention": "relative", "model.init": "scaled",
+    "task.fix_epochs": 8, "task.fix_learning_rate": 0.2, "task.fix_tiers": "A", "task.fix_clean_functions": 4.0,
+    "task.fix_hard_fraction": 0.5, "task.fix_mined_functions": 10_000, "task.fix_synthetic_functions": 1.0,
+    "task.fix_pair_weight": 1.0, "init": "", "init_digest": "", "fixes": "", "fixes_splits": "", "fixes_digest": "",
 }  # fmt: skip
 """Settings that older configs and results lack, and what their code did. It is not always the default of today."""
 
@@ -114,6 +117,23 @@ class MisuseConfig(Settings):
     context_nodes: int = bounded(0, minimum=0, maximum=1_000)
     """Largest number of nodes after a function that tell of the rest of its file: functions that it names and their
     parameters, attributes that its variables have elsewhere, names of the module. 0 shows the function alone."""
+    fix_epochs: int = bounded(8, minimum=0)
+    """Number of epochs on real fixes, after those on the corpus; only with `--fixes`."""
+    fix_learning_rate: float = bounded(0.2, above=0, maximum=1)
+    """Learning rate at the beginning of those epochs, as a fraction of the peak; it falls to zero."""
+    fix_tiers: str = "A"
+    """Tiers of the fixes that are used, one letter each."""
+    fix_clean_functions: float = bounded(4.0, minimum=0, maximum=1_000)
+    """Number of clean functions for each fix."""
+    fix_hard_fraction: float = bounded(0.5, minimum=0, maximum=1)
+    """Fraction of them that the model flags most among `fix_mined_functions`, at the beginning of each epoch."""
+    fix_mined_functions: int = bounded(10_000, minimum=1)
+    """Number of clean functions among which the hard ones are sought."""
+    fix_synthetic_functions: float = bounded(1.0, minimum=0, maximum=1_000)
+    """Number of functions with a synthetic bug, clean and buggy, for each fix."""
+    fix_pair_weight: float = bounded(1.0, minimum=0, maximum=1_000)
+    """Weight of the pair loss in those epochs: the buggy version of a function should be more suspicious than the clean
+    one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,7 +222,7 @@ class ModelConfig(Settings):
 class TrainingConfig(Settings):
     """Optimizer, schedule and evaluation during training."""
 
-    num_epochs: float = bounded(25.0, above=0)
+    num_epochs: float = bounded(25.0, minimum=0)
     """Number of passes over the training examples; may be fractional."""
     max_batch_nodes: int = bounded(4_000, minimum=1)
     """Largest number of nodes in a batch, padding included."""
@@ -255,11 +275,27 @@ class ExperimentConfig(Settings):
     task: TaskConfig = field(default_factory=MisuseConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+    init: str = ""
+    """Folder of the model whose weights and encoding training starts from."""
+    init_digest: str = ""
+    """Digest of these weights; the run sets it."""
+    fixes: str = ""
+    """File with real fixes, for the last epochs of misuse (`task.fix_epochs`)."""
+    fixes_splits: str = ""
+    """List of projects and their splits: only fixes of the split train are used, those of validation show progress."""
+    fixes_digest: str = ""
+    """Digest of both files; the run sets it and refuses files that have changed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.task, CompletionConfig) and self.model.init_neighbour_heads and self.model.num_layers < 2:
             raise ValueError("model.init_neighbour_heads needs two layers in completion; use more, or set it to false")
+        if self.fixes and not isinstance(self.task, MisuseConfig):
+            raise ValueError("fixes are real misuses; choose the task misuse")
+        if self.fixes and self.training.num_epochs % 1:
+            raise ValueError(f"training.num_epochs is {self.training.num_epochs}; with fixes it must be a whole number")
+        if not (self.training.num_epochs or self.fixes):
+            raise ValueError("training.num_epochs is 0; it must be above 0 unless there are fixes")
 
 
 def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:

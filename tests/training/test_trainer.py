@@ -44,6 +44,7 @@ class ToyTask:
     """An epoch has `num_batches` batches of two examples; the loss is `slope` · Σ weights."""
 
     selection_metric = "score"
+    last_phase = None
 
     def __init__(self, num_batches=10, slope=1.0, scores=(), num_multi_bug_epochs=0):
         self.num_batches, self.slope, self.scores = num_batches, slope, list(scores)
@@ -53,7 +54,16 @@ class ToyTask:
     def num_examples(self, num_epochs=1.0):
         return round(2 * self.num_batches * num_epochs)
 
-    def is_multi_bug_epoch(self, epoch):
+    def num_last_examples(self):
+        return 0
+
+    def mines(self, epoch):
+        return False
+
+    def further_metrics(self, model):
+        return {}
+
+    def keeps_latest(self, epoch):
         return epoch < self.num_multi_bug_epochs
 
     def batches(self, epoch):

@@ -1,6 +1,7 @@
 """`rarename train`: a model from a corpus."""
 
 import argparse
+import dataclasses
 import json
 import math
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 from rarename.anonymize import STRATEGIES
 from rarename.cli.common import AVX512_HELP, add_output_format, discard_unwritten, number, vocabulary_size
-from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, load_settings
+from rarename.config import TASK_CONFIGS, ExperimentConfig, describe, flatten, load_settings
 from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
 
@@ -20,6 +21,9 @@ EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
   rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered --preset tiny --vocabulary-size 100
   rarename train misuse --help-settings
 After an interruption, run the same command with --resume. It ends with the same weights.
+Adapt a packaged model, or any run, to the mistakes of your own history:
+  rarename train misuse --corpus corpora/mine --output-dir runs/mine --preset check --init MODEL --fixes FIXES.jsonl \\
+      --set training.num_epochs=0
 Several processes, on CPUs or GPUs:
   torchrun --nproc-per-node 4 -m -- rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered"""
 
@@ -56,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--config", type=Path, metavar="FILE", help="settings as TOML, such as a run's config.toml")
     option("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, such as model.num_layers=2")
     option("--help-settings", nargs=0, action=_HelpSettings, help="list every setting with its meaning and default")
+    model = "start from the weights and the encoding of a run or of a packaged model"
+    option("--init", metavar="MODEL", help=model)
+    option("--fixes", metavar="FILE", help="misuse: real fixes, as JSON Lines, for the last epochs")
+    splits = "list of projects and their splits: train on the fixes of train, show the progress on those of validation"
+    option("--fixes-splits", metavar="FILE", help=splits)
     option("--resume", action="store_true", help="continue an interrupted run")
     time_limit = "save and stop after this time; see --resume"
     option("--time-limit", type=number(float, 0), default=math.inf, metavar="MINUTES", help=time_limit)
@@ -124,9 +133,26 @@ def _config(arguments: argparse.Namespace) -> ExperimentConfig:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             settings[key] = value  # a word needs no quotes here
-    options = {key: value for key, value in vars(arguments).items() if "." in key or key in ("seed", "corpus")}
+    names = ("seed", "corpus", "init", "fixes", "fixes_splits")
+    options = {key: value for key, value in vars(arguments).items() if "." in key or key in names}
     settings |= {"corpus_digest": ""} | {key: value for key, value in options.items() if value is not None}
     if options["task.copy_pointer"] and arguments.task != "completion":
         raise UsageError(f"--pointer is for completion, not for {arguments.task}")
     language = Corpus(arguments.corpus).language.name
+    if arguments.init:
+        settings = _settings_of(Path(arguments.init), settings)
     return preset_config(arguments.corpus, arguments.preset, settings, language, arguments.task)
+
+
+def _settings_of(model: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with those of a model that its weights depend on; it is an error to set another value."""
+    from rarename.inference.model_folder import load_run_config
+
+    inputs = ("task.name", "task.pointer_head", "task.usage_features", "task.context_nodes", "task.copy_pointer")
+    free = ("model.dropout", "model.ffn_dropout")
+    for key, value in flatten(dataclasses.asdict(load_run_config(model))).items():
+        if key.startswith(("encoding.", "model.")) or key in inputs:
+            if key not in free and settings.get(key, value) != value:
+                raise UsageError(f"{key} is {value!r} in {model}; its weights do not fit {settings[key]!r}")
+            settings.setdefault(key, value)
+    return settings

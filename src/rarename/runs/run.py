@@ -6,10 +6,12 @@ run/
 ├── model.safetensors           the weights with the best validation metric
 ├── trainer_state.safetensors   weights, optimizer and progress at the last checkpoint, to resume from
 ├── metrics.jsonl               one line for each evaluation on the validation split
+├── mined.json                  the clean functions that the model flagged, for each epoch on real fixes
 └── metrics-test.json           the output of `rarename evaluate`
 """
 
 import dataclasses
+import hashlib
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,19 +21,24 @@ from typing import Any
 
 import torch
 
-from rarename.config import MAX_SIZE, ExperimentConfig, TaskConfig, load_config, mismatches, save_config
+from rarename.config import MAX_SIZE, ExperimentConfig, MisuseConfig, TaskConfig, load_config, mismatches, save_config
+from rarename.corpus.splits import read_splits
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import RunError, UsageError
 from rarename.inference.model_folder import CONFIG, ENCODING, load_run_config
 from rarename.io import locked
 from rarename.progress import NullProgress, Progress
+from rarename.reading import open_regular
 from rarename.subtokens import frequent_subtokens
+from rarename.syntax import Language
+from rarename.tasks.misuse.fix_phase import FixPhase, fix_examples
+from rarename.tasks.misuse.fixes import read_fixes
 from rarename.tasks.registry import TASKS
 from rarename.tasks.task import Metrics, Task
-from rarename.training.checkpoint import build_model, load_model
+from rarename.training.checkpoint import WEIGHTS, build_model, load_model
 from rarename.training.distributed import DistributedContext, choose_device
-from rarename.training.trainer import LogRecord, StopReason, Trainer
+from rarename.training.trainer import STATE, LogRecord, StopReason, Trainer
 from rarename.training.trainer import evaluate as evaluate_model
 from rarename.vocabulary import Vocabulary
 
@@ -52,12 +59,15 @@ def train(
     context = context or DistributedContext(device=choose_device())
     with _locked(folder, context):
         config, encoding = context.on_main_process(lambda: _open_folder(config, folder, resume))
-        task = _make_task(config, encoding)
+        task = _make_task(config, encoding, has_fixes=bool(config.fixes))
         _check_not_empty(config.corpus, "train", task.num_examples())
         _check_not_empty(config.corpus, "validation", task.num_eval_examples("validation"))
         context.on_main_process(lambda: _save_once(config, encoding, folder))
         torch.manual_seed(config.seed)
-        trainer = Trainer(task, build_model(config, encoding), config.training, folder, config.seed, context)
+        model = build_model(config, encoding)
+        if config.init and not (folder / STATE).exists():
+            model.load_state_dict(load_model(Path(config.init), config, encoding).state_dict())
+        trainer = Trainer(task, model, config.training, folder, config.seed, context)
         trainer.load()
         return trainer.run(time_limit, on_log, should_stop)
 
@@ -88,10 +98,16 @@ def _remove_if_unused(folder: Path) -> None:
 
 def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[ExperimentConfig, Encoding]:
     """The config with the digest of its corpus, and the encoding; an existing run must have the same config."""
-    config = dataclasses.replace(resolve_size(config), corpus_digest=Corpus(config.corpus).digest())
+    config = dataclasses.replace(
+        resolve_size(config),
+        corpus_digest=Corpus(config.corpus).digest(),
+        fixes_digest=_digest_of(config.fixes, config.fixes_splits),
+    )
     if (folder / CONFIG).exists():
         if not resume:
             raise RunError(f"{folder} already holds a run; add --resume to continue it, or choose another folder")
+        # A checkpoint has the weights: the model that training started from may be gone.
+        config = dataclasses.replace(config, init_digest=load_config(folder / CONFIG).init_digest)
         saved = dataclasses.replace(load_config(folder / CONFIG), corpus=config.corpus)  # the corpus may have moved
         if differing := mismatches(dataclasses.replace(saved, corpus_digest=config.corpus_digest), config):
             raise RunError(f"{folder} holds a run with other settings: {', '.join(differing)}; choose another folder")
@@ -101,7 +117,21 @@ def _open_folder(config: ExperimentConfig, folder: Path, resume: bool) -> tuple[
     for leftover in folder.glob(".*.part"):
         leftover.unlink()  # of a process that was killed while it wrote
     path = folder / ENCODING
+    if not path.exists() and config.init:
+        config = dataclasses.replace(config, init_digest=_digest_of(str(Path(config.init) / WEIGHTS)))
     return config, Encoding.load(path) if path.exists() else make_encoding(config)
+
+
+def _digest_of(*paths: str) -> str:
+    """A SHA-256 of the bytes of files; empty if there are none."""
+    digest, given = hashlib.sha256(), [path for path in paths if path]
+    for path in given:
+        try:
+            with open_regular(Path(path)) as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    return digest.hexdigest() if given else ""
 
 
 def _save_once(config: ExperimentConfig, encoding: Encoding, folder: Path) -> None:
@@ -169,6 +199,11 @@ def make_encoding(config: ExperimentConfig) -> Encoding:
     """Make the encoding of a new run from its corpus."""
     config = resolve_size(config)
     corpus, task = Corpus(config.corpus), TASKS[config.task.name]
+    if config.init:
+        encoding = Encoding.load(Path(config.init) / ENCODING)
+        task.check_encoding(config.task, encoding.num_placeholders)
+        _check_language(corpus, encoding)
+        return encoding
     size, num_subtokens = config.encoding.vocabulary_size, config.encoding.num_subtokens
     task.check_encoding(config.task, config.encoding.num_placeholders)
     values = corpus.most_frequent(task.value_counts(corpus, config.task), size)
@@ -185,13 +220,26 @@ def make_encoding(config: ExperimentConfig) -> Encoding:
     return Encoding(values, types, strategy, num_placeholders, task.masked_literals, subtokens)
 
 
-def _make_task(config: ExperimentConfig, encoding: Encoding) -> Task:
+def _make_task(config: ExperimentConfig, encoding: Encoding, has_fixes: bool = False) -> Task:
     task_class, corpus = TASKS[config.task.name], Corpus(config.corpus)
-    training = config.training
-    task: Task = task_class(
-        corpus, encoding, config.task, training.max_batch_nodes, config.seed, batch_size=training.batch_size
-    )
+    further: dict[str, Any] = {"batch_size": config.training.batch_size}
+    if has_fixes:
+        further["fixes"] = _read_fixes(config, encoding, corpus.language)
+    task: Task = task_class(corpus, encoding, config.task, config.training.max_batch_nodes, config.seed, **further)
     return task
+
+
+def _read_fixes(config: ExperimentConfig, encoding: Encoding, language: Language) -> FixPhase:
+    """The fixes of the last phase. Without a list of splits, all are to train on."""
+    assert isinstance(config.task, MisuseConfig)
+    splits = read_splits(Path(config.fixes_splits)) if config.fixes_splits else None
+    found = {}
+    for split in ("train", "validation") if splits else ("train",):
+        fixes = read_fixes(Path(config.fixes), language, config.task.fix_tiers, splits, split).fixes
+        found[split] = fix_examples(fixes, language, encoding, config.task.max_function_nodes)
+    if not found["train"]:
+        raise UsageError(f"{config.fixes} has no fix of {language.name} to train on")
+    return FixPhase(int(config.training.num_epochs), found["train"], found.get("validation", []))
 
 
 def _check_language(corpus: Corpus, encoding: Encoding) -> None:

@@ -139,6 +139,32 @@ class Task(ABC):
         """Whether an epoch trains on other examples than evaluation uses; its metrics select no checkpoint."""
         return False
 
+    def keeps_latest(self, epoch: int) -> bool:
+        """Whether the latest weights of an epoch are kept, whatever its metrics."""
+        return self.is_multi_bug_epoch(epoch)
+
+    @property
+    def last_phase(self) -> tuple[int, int, float] | None:
+        """The first epoch of a last phase with other examples, its number of epochs, and the share of the peak learning
+        rate with which it begins; None if there is no such phase."""
+        return None
+
+    def mines(self, epoch: int) -> bool:
+        """Whether the items of an epoch depend on the model."""
+        return False
+
+    def mine(self, model: nn.Module, epoch: int) -> list[int]:
+        """What the items of an epoch depend on, by the model before it."""
+        raise NotImplementedError
+
+    def begin_epoch(self, epoch: int, mined: list[int]) -> None:
+        """Take the result of `mine`."""
+        raise NotImplementedError
+
+    def further_metrics(self, model: nn.Module) -> dict[str, float]:
+        """Metrics of other examples than those of the corpus, in training."""
+        return {}
+
     def examples_each(self, split: str, epoch: int | None = None) -> int:
         """Number of examples that an item of the dataset gives in an epoch, or in evaluation."""
         return 1
@@ -146,6 +172,10 @@ class Task(ABC):
     def num_examples(self, num_epochs: float = 1.0) -> int:
         """Number of training examples in the first epochs."""
         return round(num_epochs * self.examples_each("train") * len(self.dataset("train")))
+
+    def num_last_examples(self) -> int:
+        """About how many examples the last phase has."""
+        return 0
 
     def num_eval_examples(self, split: str) -> int:
         """About how many examples a split has."""
@@ -156,13 +186,13 @@ class Task(ABC):
         each, rng = self.examples_each("train", epoch), np.random.default_rng([self.seed, epoch])
         num_items = max(1, self.batch_size // each) if self.batch_size else 0
         items, lengths = self.epoch_items(epoch)
-        for batch in bucketed_batches(each * lengths, self.max_batch_nodes, rng, num_items):
+        for batch in bucketed_batches(lengths, self.max_batch_nodes, rng, num_items):
             yield items[batch].tolist()
 
     def epoch_items(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The items of an epoch, by default every index of the dataset, and their lengths."""
+        """The items of an epoch, by default every index of the dataset, and the numbers of nodes of their examples."""
         lengths = self.dataset("train").lengths
-        return np.arange(len(lengths)), lengths
+        return np.arange(len(lengths)), self.examples_each("train", epoch) * lengths
 
     def eval_batches(self, split: str, limit: int = 0) -> Iterator[Batch]:
         """The batches of a split, or of `limit` items of it."""

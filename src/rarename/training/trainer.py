@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,16 @@ from torch import Tensor, nn
 from rarename.config import TrainingConfig
 from rarename.errors import RunError
 from rarename.io import write_text
+from rarename.reading import check_shape, read_json
 from rarename.tasks.batch import Batch, map_arrays
 from rarename.tasks.task import Metrics, Task
 from rarename.training.checkpoint import WEIGHTS, check_finite, explain_write_errors, read_tensors, write_tensors
 from rarename.training.distributed import DistributedContext
 from rarename.training.optimizer import build_optimizers
 
-STATE, METRICS = "trainer_state.safetensors", "metrics.jsonl"
+STATE, METRICS, MINED = "trainer_state.safetensors", "metrics.jsonl", "mined.json"
 LOG_EVERY_STEPS = 20
+MAX_INDEX = 2**40
 LogRecord = dict[str, Any]
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
@@ -88,7 +91,8 @@ class Trainer:
         self.task, self.config, self.folder, self.seed, self.context = task, config, folder, seed, context
         self.model = model.to(context.device)
         self.state = TrainerState(next_eval=config.eval_every_examples)
-        self.total_examples = max(1, task.num_examples(config.num_epochs))
+        self.first_examples = task.num_examples(config.num_epochs)  # before the last phase, if there is one
+        self.total_examples = max(1, self.first_examples + task.num_last_examples())
         self.optimizers = build_optimizers(self.model, config)
         groups = [(optimizer, group) for optimizer in self.optimizers for group in optimizer.param_groups]
         self._states = {parameter: optimizer.state for optimizer, group in groups for parameter in group["params"]}
@@ -98,7 +102,8 @@ class Trainer:
     @property
     def stop_reason(self) -> StopReason | None:
         """Why training is over, or None."""
-        if self.state.examples >= self.total_examples:
+        last_phase = self.task.last_phase
+        if self.state.examples >= self.total_examples or (last_phase and self.state.epoch >= sum(last_phase[:2])):
             return StopReason.COMPLETED
         patience = self.config.early_stopping_patience
         return StopReason.EARLY_STOPPED if 0 < patience <= self.state.evals_since_best else None
@@ -131,13 +136,45 @@ class Trainer:
             if self.stop_reason or must_stop:
                 self.context.on_main_process(lambda: self._write_weights(only_first=True))  # to try the run
                 return self.stop_reason or StopReason.INTERRUPTED
-        raise AssertionError("batches do not end")
+        # The last phase has a number of epochs, and not all of its functions give two examples.
+        assert self.task.last_phase is not None, "epochs do not end"
+        self._evaluate(on_log)
+        state.epoch, state.batch = int(sum(self.task.last_phase[:2])), 0
+        self.save()
+        return StopReason.COMPLETED
 
     def _prefetch(self) -> Iterator[PreparedBatch]:
-        """The batches from here on, epoch after epoch; a thread makes the next one while the model computes."""
+        """The batches from here on, epoch after epoch."""
+        epoch, batch, last_phase = self.state.epoch, self.state.batch, self.task.last_phase
+        while last_phase is None or epoch < sum(last_phase[:2]):
+            if self.task.mines(epoch):
+                self.task.begin_epoch(epoch, self.context.on_main_process(partial(self._mined, epoch)))
+            yield from self._prefetch_epoch(epoch, batch)
+            epoch, batch = epoch + 1, 0
+
+    def _mined(self, epoch: int) -> list[int]:
+        """What the items of an epoch depend on. It is kept in a file, since the model changes within the epoch."""
+        path = self.folder / MINED
+        try:
+            mined: dict[str, list[int]] = read_json(path) if path.exists() else {}
+            check_shape(mined, {str: [range(MAX_INDEX)]})
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}; start again in another folder") from error
+        if str(epoch) not in mined:
+            self.model.eval()
+            mined[str(epoch)] = self.task.mine(self.model, epoch)
+            self.model.train()
+            with explain_write_errors(path):
+                write_text(path, json.dumps(mined) + "\n")
+        return mined[str(epoch)]
+
+    def _prefetch_epoch(self, epoch: int, batch: int) -> Iterator[PreparedBatch]:
+        """The batches of an epoch from one on; a thread makes the next one while the model computes."""
         with ThreadPoolExecutor(1) as pool:
             pending: Future[PreparedBatch] | None = None
-            for epoch, number, indexes in self._batch_order(self.state.epoch, self.state.batch):
+            for number, indexes in enumerate(self.task.batches(epoch)):
+                if number < batch:
+                    continue
                 following = pool.submit(self._prepare, epoch, number, indexes)
                 if pending is not None:
                     started = time.monotonic()
@@ -145,14 +182,8 @@ class Trainer:
                     self.state.data_wait_seconds += time.monotonic() - started
                     yield prepared
                 pending = following
-        raise AssertionError("epochs do not end")
-
-    def _batch_order(self, epoch: int, batch: int) -> Iterator[tuple[int, int, list[int]]]:
-        while True:
-            for number, indexes in enumerate(self.task.batches(epoch)):
-                if number >= batch:
-                    yield epoch, number, indexes
-            epoch, batch = epoch + 1, 0
+            if pending is not None:
+                yield pending.result()
 
     def _prepare(self, epoch: int, number: int, indexes: list[int]) -> PreparedBatch:
         shard = self.context.shard(indexes)
@@ -168,7 +199,7 @@ class Trainer:
         # Dropout has a seed per step, so that no generator state must be saved for each process.
         torch.manual_seed(int(np.random.SeedSequence([self.seed, state.step, context.rank]).generate_state(1)[0]))
         for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
-            group["lr"] = group["peak_lr"] * self.lr_factor()
+            group["lr"] = group["peak_lr"] * self.lr_factor(prepared.epoch)
         with torch.autocast(context.device.type, torch.bfloat16, enabled=self._use_bf16):
             loss = self.task.loss(self.model(**batch.inputs()), batch)
         shard_loss = weight * loss.over(context.all_reduce_sum(weight * loss.counts))
@@ -189,10 +220,12 @@ class Trainer:
         state.padded_nodes += int(totals[2])
         return [total > 0 for total in totals[3:]]
 
-    def lr_factor(self) -> float:
-        """The fraction of the peak learning rate in the next step."""
+    def lr_factor(self, epoch: int = 0) -> float:
+        """The fraction of the peak learning rate in the next step, which belongs to an epoch."""
+        if (last := self.task.last_phase) and epoch >= last[0]:
+            return last[2] * (1 - (epoch - last[0]) / last[1])
         warmup = min(1.0, (self.state.step + 1) / max(1, self.config.warmup_steps))
-        return warmup * SCHEDULES[self.config.lr_scheduler](self.state.examples / self.total_examples)
+        return warmup * SCHEDULES[self.config.lr_scheduler](self.state.examples / max(1, self.first_examples))
 
     def _log_record(self) -> LogRecord:
         state = self.state
@@ -204,7 +237,7 @@ class Trainer:
             "epoch": state.epoch,
             "step": state.step,
             "loss": float(self.running_loss),
-            "learning_rate": self.config.learning_rate * self.lr_factor(),
+            "learning_rate": self.config.learning_rate * self.lr_factor(state.epoch),
             "seconds": state.seconds,
             "examples_per_second": examples_per_second,
             "nodes_per_second": state.nodes / seconds,
@@ -220,10 +253,14 @@ class Trainer:
             state.next_eval += config.eval_every_examples
         # The main process evaluates alone: it takes little time, and metrics of shards need not add up.
         metrics = self.context.on_main_process(
-            lambda: evaluate(self.task, self.model, "validation", config.eval_examples).compute()
+            lambda: (
+                evaluate(self.task, self.model, "validation", config.eval_examples).compute()
+                | further_metrics(self.task, self.model)
+            )
         )
-        is_best = metrics[selection_metric] > state.best
-        if not self.task.is_multi_bug_epoch(state.epoch):  # until then the latest weights are kept
+        keeps_latest = self.task.keeps_latest(state.epoch)
+        is_best = keeps_latest or metrics[selection_metric] > state.best
+        if not keeps_latest:
             state.evals_since_best = 0 if is_best else state.evals_since_best + 1
             state.best = max(state.best, metrics[selection_metric])
         record = self._log_record() | {"validation": metrics}
@@ -307,6 +344,14 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def to_device(batch: Batch, device: torch.device) -> Batch:
     """Turn the arrays of a batch into tensors on a device."""
     return map_arrays(batch, lambda array: torch.from_numpy(array).to(device, non_blocking=True))
+
+
+def further_metrics(task: Task, model: nn.Module) -> dict[str, float]:
+    """Metrics of other examples than those of the corpus."""
+    was_training = model.training
+    metrics = task.further_metrics(model.eval())
+    model.train(was_training)
+    return metrics
 
 
 def evaluate(

@@ -55,6 +55,7 @@ class MisuseBatch(Batch):
     is_repair: Array  # (B, L), the other nodes that hold the variable that belongs at the location
     projects: Array  # (B,)
     num_context: Array = 0  # (B,), the number of nodes of the context
+    has_twin: Array | None = None  # (B,), whether the example before is the same function without the bug
     usages: Array | None = None  # (B, L), below NUM_USAGES
     subtokens: Array | None = None  # (B, L, MAX_SUBTOKENS), 0 for none
     nested: tuple[NestedFunctions, ...] = ()  # one per example, if nested functions get their own prediction
@@ -71,7 +72,9 @@ class MisuseCollator:
     encoding: Encoding
     config: MisuseConfig = field(default_factory=MisuseConfig)
 
-    def __call__(self, examples: Sequence[MisuseExample], on_overflow: OnOverflow = "error") -> MisuseBatch:
+    def __call__(
+        self, examples: Sequence[MisuseExample], on_overflow: OnOverflow = "error", has_pairs: bool = False
+    ) -> MisuseBatch:
         """Make a batch. More rare names than placeholders are an error unless `on_overflow` is "unk"."""
         rows = [self._arrays(example) for example in examples]
         columns = {name: pad([row[name] for row in rows], _PADDING.get(name, 0)) for name in rows[0]}
@@ -85,6 +88,7 @@ class MisuseCollator:
             location=np.where([example.is_multi_bug for example in examples], MULTIPLE_BUGS, location),
             projects=np.array([example.function.project for example in examples]),
             num_context=np.array([example.function.num_context for example in examples]),
+            has_twin=_has_twin(examples) if has_pairs else None,
             usages=usage_ids(names, columns["is_variable"], roles) if self.config.usage_features else None,
             nested=tuple(
                 NestedFunctions(replace(example.function, values=row["name_ranks"]), example.nested_slices)
@@ -127,6 +131,12 @@ class MisuseCollator:
         if function.is_unswappable is not None:
             is_candidate &= ~function.is_unswappable
         return function.is_variable & is_bound, is_candidate
+
+
+def _has_twin(examples: Sequence[MisuseExample]) -> NDArray[np.bool_]:
+    before = (None, *examples)
+    pairs = zip(before, examples, strict=False)
+    return np.array([one is not None and one.function is each.function and bool(each.bugs) for one, each in pairs])
 
 
 def usage_ids(name_ranks: NDArray[np.int64], is_variable: Mask, roles: NDArray[np.int64]) -> NDArray[np.int64]:

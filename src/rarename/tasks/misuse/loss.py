@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from rarename.tasks.misuse.collate import MULTIPLE_BUGS, MisuseBatch
 from rarename.tasks.misuse.predict import MisuseOutput
@@ -11,12 +12,13 @@ MULTI_BUG_WEIGHT = 3.0
 """Weight of the per-node loss of multi-bug examples against one repair: a function has several candidates."""
 
 
-def misuse_loss(output: MisuseOutput, batch: MisuseBatch) -> Loss:
+def misuse_loss(output: MisuseOutput, batch: MisuseBatch, pair_weight: float = 0.0) -> Loss:
     """Location loss plus repair loss (paper, section 4.1).
 
     Location: cross entropy over "no bug" and all candidates. Repair, for buggy examples: negative log of the total
     probability of the nodes that hold the correct variable. Multi-bug examples (not in the paper) have no single
-    location; each candidate gets a binary cross entropy on its log-odds against "no bug" instead.
+    location; each candidate gets a binary cross entropy on its log-odds against "no bug" instead. Where twins
+    are marked, the buggy one should be more suspicious than the clean one before it: softplus of the difference.
     """
     is_multi_bug = batch.location == MULTIPLE_BUGS  # (B,)
     is_location = F.pad(batch.is_candidate, (1, 0), value=True)  # (B, 1 + L), with "no bug"
@@ -34,4 +36,16 @@ def misuse_loss(output: MisuseOutput, batch: MisuseBatch) -> Loss:
     is_repair = torch.where(is_multi_bug[rows, None], holds_original, batch.is_repair[rows])
     repair = -log_probs.masked_fill(~is_repair, min_logit(log_probs)).logsumexp(dim=-1).sum()
     counts = torch.stack([(~is_multi_bug).sum(), is_classified.sum(), batch.is_bug.sum()])
-    return Loss(torch.stack([location, MULTI_BUG_WEIGHT * per_node, repair]), counts)
+    sums = torch.stack([location, MULTI_BUG_WEIGHT * per_node, repair])
+    if batch.has_twin is None:
+        return Loss(sums, counts)
+    scores, has_twin = suspicion(output, batch), batch.has_twin
+    pairs = F.softplus(scores.roll(1) - scores)[has_twin].sum()
+    return Loss(torch.cat([sums, pair_weight * pairs[None]]), torch.cat([counts, has_twin.sum()[None]]))
+
+
+def suspicion(output: MisuseOutput, batch: MisuseBatch) -> Tensor:
+    """The log-odds that there is a bug anywhere, (B,)."""
+    logits: Tensor = output.location_logits
+    at_nodes = logits[:, 1:].masked_fill(~batch.is_candidate, min_logit(logits))
+    return at_nodes.logsumexp(dim=1) - logits[:, 0]

@@ -1,27 +1,33 @@
 """Variable misuse as a task: which examples come when."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from rarename.config import MisuseConfig, ModelConfig
 from rarename.corpus.store import Corpus
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
 from rarename.subtokens import subtoken_ids
+from rarename.tasks.batch import map_arrays
 from rarename.tasks.misuse.collate import MisuseBatch, MisuseCollator, MisuseExample
 from rarename.tasks.misuse.context import CONTEXT_TYPES
 from rarename.tasks.misuse.dataset import BUGS_PER_FUNCTION, MASKED_LITERALS, FunctionDataset, table_by_rank
+from rarename.tasks.misuse.fix_phase import CLEAN, FIX, KIND, FixExample, FixPhase
 from rarename.tasks.misuse.functions import Function
 from rarename.tasks.misuse.injection import BUG_SAMPLERS, sample_bug, sample_local_bug, sample_local_bugs
-from rarename.tasks.misuse.loss import misuse_loss
+from rarename.tasks.misuse.loss import misuse_loss, suspicion
 from rarename.tasks.misuse.metrics import MisuseMetrics
 from rarename.tasks.misuse.model import MisuseModel
 from rarename.tasks.misuse.predict import MisuseOutput
 from rarename.tasks.misuse.similarity import character_bigrams
 from rarename.tasks.rank_mapping import RankMapping
-from rarename.tasks.task import EVAL_SEED, Loss, Task
+from rarename.tasks.sampler import bucketed_batches
+from rarename.tasks.task import EVAL_BATCH_NODES, EVAL_SEED, Loss, Task
 
 
 class MisuseTask(Task):
@@ -37,8 +43,16 @@ class MisuseTask(Task):
     masked_literals = MASKED_LITERALS
 
     def __init__(
-        self, corpus: Corpus, encoding: Encoding, config: MisuseConfig, max_nodes: int, seed: int, batch_size: int = 0
+        self,
+        corpus: Corpus,
+        encoding: Encoding,
+        config: MisuseConfig,
+        max_nodes: int,
+        seed: int,
+        batch_size: int = 0,
+        fixes: FixPhase | None = None,
     ) -> None:
+        self.fixes = fixes
         if config.multi_bug_epochs and not corpus.language.function_types:
             raise UsageError("task.multi_bug_epochs injects bugs, but these examples have their own; set it to 0")
         mapping = RankMapping.of(corpus, encoding, self.vocabulary_roles)
@@ -88,6 +102,19 @@ class MisuseTask(Task):
         # These epochs have no clean functions, so the model flags too many and its metrics are misleading.
         return epoch < self.config.multi_bug_epochs
 
+    def _is_fix_epoch(self, epoch: int | None) -> bool:
+        return self.fixes is not None and epoch is not None and epoch >= self.fixes.first_epoch
+
+    def keeps_latest(self, epoch: int) -> bool:
+        # Real fixes make the model worse at synthetic bugs, by which the best weights would be chosen.
+        return self.is_multi_bug_epoch(epoch) or self._is_fix_epoch(epoch)
+
+    @property
+    def last_phase(self) -> tuple[int, int, float] | None:
+        if self.fixes is None:
+            return None
+        return self.fixes.first_epoch, self.config.fix_epochs, self.config.fix_learning_rate
+
     def examples_each(self, split: str, epoch: int | None = None) -> int:
         """A function comes clean and with a bug, unless it has a published label or many bugs."""
         is_single = self.dataset(split).has_labels or (epoch is not None and self.is_multi_bug_epoch(epoch))
@@ -98,11 +125,58 @@ class MisuseTask(Task):
         each = multi_bug_epochs + self.examples_each("train") * (num_epochs - multi_bug_epochs)
         return round(each * len(self.dataset("train")))
 
+    def num_last_examples(self) -> int:
+        return 0 if self.fixes is None else self.config.fix_epochs * self.fixes.num_examples(self.config)
+
+    def mines(self, epoch: int) -> bool:
+        return self.fixes is not None and self._is_fix_epoch(epoch) and self.fixes.num_hard(self.config) > 0
+
+    def mine(self, model: nn.Module, epoch: int) -> list[int]:
+        """The clean functions that a model flags most among a random sample, the most suspicious first."""
+        assert self.fixes is not None
+        dataset, rng = self.dataset("train"), np.random.default_rng([self.seed, epoch, 6])
+        pool = rng.permutation(len(dataset))[: self.config.fix_mined_functions]
+        scores = np.zeros(len(pool))
+        for positions in bucketed_batches(dataset.lengths[pool], EVAL_BATCH_NODES, None):
+            examples = [self._clean(dataset, index, epoch) for index in pool[positions].tolist()]
+            output, batch = self._predict(model, examples)
+            scores[positions] = suspicion(output, batch).cpu().numpy()
+        hardest = pool[np.argsort(-scores, kind="stable")[: self.fixes.num_hard(self.config)]]
+        return [int(index) for index in hardest]
+
+    def begin_epoch(self, epoch: int, mined: list[int]) -> None:
+        assert self.fixes is not None
+        self.fixes.hard = mined
+
+    def further_metrics(self, model: nn.Module) -> dict[str, float]:
+        """How the model does on the fixes of the validation split: located, repaired, and told from the fixed code."""
+        if self.fixes is None or not self.fixes.validation:
+            return {}
+        metrics, validation = MisuseMetrics(len(self.encoding.values)), self.fixes.validation
+        for positions in bucketed_batches(np.array([2 * len(each[0]) for each in validation]), EVAL_BATCH_NODES, None):
+            pairs = [self._fix_pair(validation[index], [EVAL_SEED, index]) for index in positions]
+            metrics.update(*self._predict(model, [example for pair in pairs for example in pair]))
+        clean, buggy = ({name: column[kind::2] for name, column in metrics.columns().items()} for kind in (0, 1))
+        return {
+            "fixes_joint": float(buggy["is_found"].mean()),
+            "fixes_located": float(buggy["is_located"].mean()),
+            "fixes_above_twin": float((buggy["confidence"] > clean["confidence"]).mean()),
+        }
+
+    def _predict(self, model: nn.Module, examples: Sequence[MisuseExample]) -> tuple[MisuseOutput, MisuseBatch]:
+        device = next(model.parameters()).device
+        batch = map_arrays(self.collate(examples), lambda array: torch.from_numpy(array).to(device))
+        with torch.inference_mode():
+            return model(**batch.inputs()), batch
+
     def epoch_items(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As many items as functions; with `length_exponent`, long functions several times and short ones seldom.
 
         The item `index + copy · functions` is a further copy of a function, with another bug.
         """
+        if self.fixes is not None and self._is_fix_epoch(epoch):
+            rng = np.random.default_rng([self.seed, epoch, 7])
+            return self.fixes.items(self.dataset("train").lengths, self.config, rng)
         items, lengths = super().epoch_items(epoch)
         if not self.config.length_exponent:
             return items, lengths
@@ -114,14 +188,18 @@ class MisuseTask(Task):
         return np.repeat(items, counts) + len(items) * copies, np.repeat(lengths, counts)
 
     def make_batch(self, indexes: list[int], epoch: int) -> MisuseBatch:
-        make = self._multi_bug_example if self.is_multi_bug_epoch(epoch) else self._pair
-        return self.collate([example for index in indexes for example in make(self.dataset("train"), index, epoch)])
+        is_fix_epoch = self._is_fix_epoch(epoch)
+        make: Callable[[FunctionDataset, int, int], list[MisuseExample]] = self._pair
+        if self.is_multi_bug_epoch(epoch) or is_fix_epoch:
+            make = self._fix_item if is_fix_epoch else self._multi_bug_example
+        examples = [example for index in indexes for example in make(self.dataset("train"), index, epoch)]
+        return self.collate(examples, has_pairs=is_fix_epoch)
 
     def make_eval_batch(self, indexes: list[int], split: str) -> MisuseBatch:
         return self.collate([example for index in indexes for example in self._pair(self.dataset(split), index, None)])
 
     def loss(self, output: MisuseOutput, batch: MisuseBatch) -> Loss:
-        return misuse_loss(output, batch)
+        return misuse_loss(output, batch, self.config.fix_pair_weight)
 
     def new_metrics(self, split: str) -> MisuseMetrics:
         return MisuseMetrics(len(self.encoding.values), self.dataset(split).project_names)
@@ -132,6 +210,23 @@ class MisuseTask(Task):
         is_realistic = self.config.bug_sampler == "realistic"
         bugs = sample_local_bugs(function, rng, self.config.multi_bug_rate, self.config.similarity_weight, is_realistic)
         return [MisuseExample(function, bugs, int(rng.integers(2**63)), is_multi_bug=True)]
+
+    def _fix_item(self, dataset: FunctionDataset, item: int, epoch: int) -> list[MisuseExample]:
+        """A fix with its twin, a clean function, or a pair as in other epochs."""
+        kind, index = divmod(item, KIND)
+        if kind == FIX:
+            assert self.fixes is not None
+            return self._fix_pair(self.fixes.train[index], [self.seed, index, epoch, 8])
+        return [self._clean(dataset, index, epoch)] if kind == CLEAN else self._pair(dataset, index, epoch)
+
+    def _fix_pair(self, example: FixExample, seed: list[int]) -> list[MisuseExample]:
+        seeds = np.random.default_rng(seed).integers(2**63, size=2).tolist()
+        bugs = (example.bug,)
+        return [MisuseExample(example.function, (), seeds[0]), MisuseExample(example.function, bugs, seeds[1])]
+
+    def _clean(self, dataset: FunctionDataset, index: int, epoch: int) -> MisuseExample:
+        seed = int(np.random.default_rng([self.seed, index, epoch, 9]).integers(2**63))
+        return MisuseExample(self._function(dataset, index, epoch), (), seed)
 
     def _function(self, dataset: FunctionDataset, item: int, epoch: int | None) -> Function:
         """The function of an item; in training half of them have no context, because many texts have none."""

@@ -1,0 +1,129 @@
+"""Training on real fixes and from the weights of another run."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rarename.cli.main import main
+from rarename.config import load_config
+from rarename.errors import RunError, UsageError
+from rarename.presets import preset_config
+from rarename.runs.run import train
+from rarename.training.trainer import StopReason
+
+SETTINGS = {
+    "encoding": {"vocabulary_size": 50, "num_placeholders": 120, "num_subtokens": 50},
+    "task": {
+        "max_function_nodes": 60, "context_nodes": 8, "multi_bug_epochs": 0, "fix_epochs": 2, "fix_mined_functions": 60,
+        "fix_clean_functions": 3.0,
+    },
+    "model": {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16, "dropout": 0.1},
+    "training": {"num_epochs": 0, "max_batch_nodes": 600, "eval_every_examples": 60, "eval_examples": 5},
+}  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def fixes(tmp_path_factory):
+    """Twelve fixes of three projects, one of which is for validation."""
+    folder = tmp_path_factory.mktemp("fixes")
+    rows = []
+    for number in range(12):
+        text = f"def copy_{number}(source, target, limit):\n    for line in source:\n        target.write(source)\n"
+        row = {"repo": f"p/{number % 3}", "tier": "A", "wrong": "source", "right": "line", "line": 3, "column": 22}
+        rows.append(row | {"before_function": text})
+    (folder / "fixes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "splits.txt").write_text("train p/0\ntrain p/1\nvalidation p/2\n")
+    return folder
+
+
+def fix_config(corpus_folder, fixes, **settings):
+    paths = {"fixes": str(fixes / "fixes.jsonl"), "fixes_splits": str(fixes / "splits.txt")}
+    return preset_config(str(corpus_folder), "check", SETTINGS | paths | settings)
+
+
+@pytest.fixture(scope="module")
+def config(corpus_folder, fixes):
+    return fix_config(corpus_folder, fixes)
+
+
+@pytest.fixture(scope="module")
+def finished(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    assert train(config, folder) is StopReason.COMPLETED
+    return folder
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def test_a_last_phase_resumes_bit_for_bit(config, finished, tmp_path):
+    folder, steps = tmp_path / "run", iter([False, True, False, False, False, True])
+    reasons = [train(config, folder, resume=number > 0, should_stop=lambda: next(steps, False)) for number in range(3)]
+    assert [*map(bool, reasons)] == [False, False, True]
+    expected, resumed = weights(finished), weights(folder)
+    assert all(torch.equal(expected[name], resumed[name]) for name in expected)
+    assert train(config, folder, resume=True) is StopReason.COMPLETED  # nothing is left to do
+    log = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert log[-1]["epoch"] == 1
+    assert {"fixes_joint", "fixes_located", "fixes_above_twin"} < log[-1]["validation"].keys()
+    assert log[-1]["learning_rate"] == pytest.approx(1e-3 * 0.2 / 2)  # of the second of two epochs
+    mined = json.loads((folder / "mined.json").read_text())
+    assert {epoch: len(set(indexes)) for epoch, indexes in mined.items()} == {"0": 12, "1": 12}  # half of 3 · 8
+
+
+def test_fixes_come_after_the_epochs_on_the_corpus(corpus_folder, fixes, tmp_path):
+    changed = {"training": SETTINGS["training"] | {"num_epochs": 1, "eval_every_examples": 10_000}}
+    changed["task"] = SETTINGS["task"] | {"max_function_nodes": 30, "fix_hard_fraction": 0.0, "fix_epochs": 1}
+    records = []
+    assert train(fix_config(corpus_folder, fixes, **changed), tmp_path / "run", on_log=records.append)
+    assert records[-1]["epoch"] == 1
+    assert records[0]["learning_rate"] < 1e-3
+    assert records[-1]["learning_rate"] == pytest.approx(0.2e-3)
+    assert not (tmp_path / "run" / "mined.json").exists()
+
+
+def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_path, capsys):
+    options = ["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", str(tmp_path / "more")]
+    options += ["--preset", "check", "--init", str(finished), "--set", "task.max_function_nodes=60"]
+    options += [
+        "--set",
+        "training.learning_rate=0",
+        "--set",
+        "training.num_epochs=1",
+        "--set",
+        "task.multi_bug_epochs=0",
+    ]
+    options += ["--set", "training.eval_examples=5"]
+    assert main([*options, "--time-limit", "0"]) == 0
+    expected, started = weights(finished), weights(tmp_path / "more")
+    assert all(torch.equal(expected[name], started[name]) for name in expected)
+    shutil.rmtree(tmp_path / "more" / "tensorboard", ignore_errors=True)
+    saved = load_config(tmp_path / "more" / "config.toml")
+    assert (saved.encoding, saved.model) == (config.encoding, config.model)
+    assert (saved.init, len(saved.init_digest)) == (str(finished), 64)
+    assert main([*options, "--set", "model.d_model=32"]) == 2
+    assert "model.d_model is 16" in capsys.readouterr().err
+    assert main(["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", "x", "--init", str(tmp_path)]) == 2
+    assert "is not a run" in capsys.readouterr().err
+
+
+def test_fixes_must_be_there_and_stay_the_same(config, finished, fixes, corpus_folder, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    changed = shutil.copytree(fixes, tmp_path / "fixes")
+    (changed / "splits.txt").write_text("train p/0\n")
+    with pytest.raises(RunError, match=r"other settings: .*fixes_digest"):
+        train(fix_config(corpus_folder, changed), tmp_path / "run", resume=True)
+    (changed / "splits.txt").write_text("validation p/0\n")
+    with pytest.raises(UsageError, match="has no fix of python to train on"):
+        train(fix_config(corpus_folder, changed), tmp_path / "new")
+    (changed / "fixes.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"fixes\.jsonl cannot be read: No such file"):
+        train(fix_config(corpus_folder, changed), tmp_path / "new")
+    with pytest.raises(UsageError, match=r"num_epochs is 0\.5; with fixes it must be a whole number"):
+        fix_config(corpus_folder, fixes, training={"num_epochs": 0.5})
