@@ -132,6 +132,10 @@ class Assistant:
         self._completions[uri] = future
         try:
             return await future
+        except asyncio.CancelledError:
+            if self._completions.get(uri) is future:  # the client has cancelled
+                raise
+            return types.CompletionList(is_incomplete=True, items=[])  # an error would be shown by some editors
         finally:
             if self._completions.get(uri) is future:
                 del self._completions[uri]
