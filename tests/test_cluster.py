@@ -3,10 +3,13 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,27 +56,39 @@ count.__module__ = groups.__name__
 """Every worker imports it at its start: it dies, or waits, if a file tells it to."""
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """The file of a scheduler with three workers that die on demand. Files next to it say when."""
-    folder = tmp_path_factory.mktemp("cluster")
+@contextmanager
+def scheduler_with_workers(folder: Path, options: list[str], worker_options: list[str]) -> Iterator[Path]:
+    """The file of a scheduler, in a folder with files that say when a worker dies or waits."""
     (folder / "sitecustomize.py").write_text(CUSTOMIZE)
+    file, module = folder / "scheduler.json", [sys.executable, "-m"]
     environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "FLAGS": str(folder)}
-    file, quiet = folder / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    module = [sys.executable, "-m"]
-    command = [*module, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    processes = [subprocess.Popen([*command, "--scheduler-file", file], env=environment, cwd=folder, **quiet)]
-    command = [*module, "distributed.cli.dask_worker", "--scheduler-file", file, "--nworkers", "3"]
-    command += ["--nthreads", "1", "--resources", "GPU=1", "--no-dashboard"]
-    processes += [subprocess.Popen(command, env=environment, cwd=folder, **quiet)]
+    scheduler = [*module, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = [*module, "distributed.cli.dask_worker", "--no-dashboard", *worker_options]
+    processes = [
+        subprocess.Popen(
+            [*command, "--scheduler-file", file, *options], env=environment, cwd=folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for command in (scheduler, worker)
+    ]  # fmt: skip
     end = time.monotonic() + 60
     while not file.exists():
         assert time.monotonic() < end
         time.sleep(0.1)
-    yield file
-    for process in reversed(processes):
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
+    try:
+        yield file
+    finally:
+        for process in reversed(processes):
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The file of a scheduler with three workers."""
+    workers = ["--nworkers", "3", "--nthreads", "1", "--resources", "GPU=1"]
+    with scheduler_with_workers(tmp_path_factory.mktemp("cluster"), [], workers) as file:
+        yield file
 
 
 def contents(corpus: Path) -> dict[str, str]:
@@ -185,3 +200,19 @@ def test_a_sweep_runs_on_workers_with_a_resource(cluster, tmp_path, corpus_folde
     assert not list(tmp_path.rglob(".visible-*"))
     assert sweep(tmp_path, "--list") == 0
     assert "2 of 2 trials done" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+def test_a_scheduler_with_tls_takes_only_clients_with_a_certificate(source, tmp_path, corpus_folder, capfd):
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    (tmp_path / "tls").mkdir()
+    certificate, key = tmp_path / "tls" / "certificate.pem", tmp_path / "tls" / "key.pem"
+    subprocess.run([*request, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    tls = ["--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key)]
+    with scheduler_with_workers(tmp_path / "tls", [*tls, "--protocol", "tls"], ["--nthreads", "2"]) as file:
+        assert prepare(tmp_path / "corpus", source, "--cluster", file) == 2
+        assert "no Dask scheduler answers at" in capfd.readouterr().err
+        assert prepare(tmp_path / "corpus", source, "--cluster", file, *tls) == 0
+        (tmp_path / "tiny.toml").write_text(EXPERIMENT.format(corpus=corpus_folder))
+        assert sweep(tmp_path, "--cluster", file, *tls) == 2
+        assert " runs 2 tasks in one process; start it with --nthreads 1" in capfd.readouterr().err

@@ -16,7 +16,7 @@ from typing import Any
 from rarename.errors import ClusterError
 
 MARKER = ".visible-"  # the beginning of the name of a file that all workers must see
-CONNECT_SECONDS, WORKER_SECONDS = 5, 30
+CONNECT_SECONDS, WORKER_SECONDS = 10, 30
 CORPUS_PACKAGES = ("numpy", "pyarrow", "tree-sitter", "tree-sitter-javascript")
 """Their versions must agree, so that all workers write the same bytes."""
 TRAINING_PACKAGES = ("numpy", "torch")

@@ -43,10 +43,10 @@ class Workers:
 
         With `can_restart`, tasks are run again after a process died; they must fail by themselves if it does not help.
         """
-        todo = [task for task in tasks if not task.result.exists()]
+        todo = _unfinished(dict(enumerate(tasks)))
         num_steps = sum(task.num_steps for task in tasks)
         self._progress.start(title, num_steps)
-        self._progress.advance(num_steps - sum(task.num_steps for task in todo))
+        self._progress.advance(num_steps - sum(task.num_steps for task in todo.values()))
         while todo:
             try:
                 self._run(todo)
@@ -56,25 +56,29 @@ class Workers:
                     raise RarenameError(f"a worker process died; {advice}") from None
                 self.close()
                 self._executor = self._new_executor()
-            todo = [task for task in todo if not task.result.exists()]
+                todo = _unfinished(todo)
 
-    def _run(self, tasks: Sequence[Task]) -> None:
-        pending: dict[Future[None], Task] = {}
+    def _run(self, todo: dict[int, Task]) -> None:
+        """Run tasks and remove each that is done."""
+        pending: dict[Future[None], int] = {}
         done: SimpleQueue[Future[None]] = SimpleQueue()
-        waiting = iter(tasks)
+        waiting = iter(list(todo.items()))
         try:
-            while True:
-                while len(pending) < MAX_PENDING and (task := next(waiting, None)):
+            while todo:
+                while len(pending) < MAX_PENDING and (item := next(waiting, None)):
+                    number, task = item
                     future = self._executor.submit(task.function, *task.arguments)
-                    pending[future] = task
+                    pending[future] = number
                     future.add_done_callback(done.put)
-                if not pending:
-                    return
                 (finished := done.get()).result()
-                self._progress.advance(pending.pop(finished).num_steps)
+                self._progress.advance(todo.pop(pending.pop(finished)).num_steps)
         finally:
             for future in pending:
                 future.cancel()
+
+
+def _unfinished(tasks: dict[int, Task]) -> dict[int, Task]:
+    return {number: task for number, task in tasks.items() if not task.result.exists()}
 
 
 class _InlineExecutor(Executor):
