@@ -1,16 +1,18 @@
 # make demo   set everything up and see the method work
 # make test   set everything up and run all tests
+# make fuzz   search for texts that break something, for SECONDS (default: 300); failures become tests
 # make check  what every change must pass: format, lint, types, tests with larger samples of files
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SECONDS ?= 300
 DEMO := .cache/demo
 # Pins what is installed, and what builds it.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check lint format bench clean
+.PHONY: demo test fuzz check lint format bench clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py $(DEMO)
@@ -20,6 +22,9 @@ test: $(READY)
 
 check: export RARENAME_THOROUGH := 1
 check: lint test
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzzing.py --seconds $(SECONDS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

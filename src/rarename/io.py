@@ -4,6 +4,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from rarename.errors import UsageError
@@ -24,6 +25,12 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what a killed process left when it wrote to `path`."""
+    for part in path.parent.glob(f".{escape(path.name)}.{'[0-9a-f]' * 12}.part"):
+        part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rarename.assist.diagnostics import Diagnostic
 from rarename.assist.suppressions import suppressions
 from rarename.errors import ParseError
-from rarename.io import replacing
+from rarename.io import remove_parts, replacing
 from rarename.syntax import Language
 from rarename.syntax.lines import Lines
 
@@ -74,6 +74,7 @@ def _quoted(name: bytes) -> bytes:
 
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
     """Replace the content of a file, and keep its permissions; raises FixError if it is no longer the old content."""
+    remove_parts(path)
     with replacing(path) as temporary:
         temporary.write_bytes(new)
         shutil.copymode(path, temporary)
