@@ -365,6 +365,7 @@ def test_the_server_lives_after_a_crash_and_a_cancelled_request(tmp_path):
         release.touch()
         assert "width" in [item.label for item in (await client.complete(2, 21)).items]
         await client.end()
+        assert b"MemoryError: too little" in await client._server.stderr.read()  # the log
 
     asyncio.run(asyncio.wait_for(session(), 120))
 
