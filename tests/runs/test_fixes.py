@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -11,6 +12,7 @@ from rarename.cli.main import main
 from rarename.config import load_config
 from rarename.errors import RunError, UsageError
 from rarename.presets import preset_config
+from rarename.runs.fix_evaluation import _summary
 from rarename.runs.run import train
 from rarename.training.trainer import StopReason
 
@@ -35,7 +37,7 @@ def fixes(tmp_path_factory):
     for number in range(12):
         text = f"def copy_{number}(source, target, limit):\n    for line in source:\n        target.write(source)\n"
         row = {"repo": f"p/{number % 3}", "tier": "A", "wrong": "source", "right": "line", "line": 3, "column": 22}
-        rows.append(row | {"before_function": text})
+        rows.append(row | {"before_function": text, "after_function": text.replace("write(source", "write(line")})
     (folder / "fixes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "splits.txt").write_text("train p/0\ntrain p/1\nvalidation p/2\n")
     return folder
@@ -111,6 +113,44 @@ def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_p
     assert "model.d_model is 16" in capsys.readouterr().err
     assert main(["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", "x", "--init", str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err
+
+
+def test_evaluate_measures_a_model_on_fixes(finished, fixes, corpus_folder, tmp_path, capsys):
+    options = ["evaluate", str(finished), "--fixes", str(fixes / "fixes.jsonl")]
+    options += ["--fixes-splits", str(fixes / "splits.txt"), "--split", "validation"]
+    assert main([*options, "--output-format", "json", "--corpus", str(corpus_folder)]) == 0
+    metrics = json.loads(capsys.readouterr().out)
+    assert (metrics["num"], metrics["skipped"]) == (4, {})
+    assert 0 <= metrics["joint"] <= min(metrics["located"], metrics["repaired"]) <= 1
+    assert metrics["by_length"]["up to 25"]["num"] == 4
+    assert metrics["num_clean"] > 20
+    limits = metrics["at_false_alarms"]
+    assert all(group["false_alarms"] <= float(rate) for rate, group in limits.items() if rate != "default")
+    assert limits["0.1"]["reported"] >= limits["0.005"]["reported"] >= limits["0.005"]["joint"]
+    assert sum(row["num"] for row in metrics["reliability"]) == 8  # before and after
+    (tmp_path / "more.jsonl").write_text('{"wrong": 3}\n' + (fixes / "fixes.jsonl").read_text() + "{\n")
+    assert main(["evaluate", str(finished), "--fixes", str(tmp_path / "more.jsonl")]) == 0
+    out = capsys.readouterr().out
+    assert "located  repaired  both  functions" in out
+    assert "all" in out.splitlines()[1]
+    assert out.count("1 fixes are left out") == 2
+    assert "line 1: the content has no before_function" in out
+    assert main(["evaluate", str(finished), "--fixes", str(tmp_path / "none.jsonl")]) == 2
+
+
+def test_what_ranks_and_reliability_count():
+    columns = {
+        "length": np.array([10, 30]), "before": np.array([0.9, 0.2]), "after": np.array([0.2, 0.4]),
+        "is_located": np.array([True, True]), "is_repaired": np.array([True, False]),
+    }  # fmt: skip
+    metrics = _summary(columns, np.array([0.1, 0.3] * 500 + [0.85]), 0.5)
+    assert (metrics["located"], metrics["joint"], metrics["above_twin"], metrics["auc"]) == (1.0, 0.5, 0.5, 0.625)
+    assert metrics["at_false_alarms"]["0.001"]["joint"] == 0.5  # 0.9 is above all but one clean function in 1,001
+    assert metrics["at_false_alarms"]["0.001"]["false_alarms"] < 0.001
+    assert metrics["at_false_alarms"]["default"] == {
+        "threshold": 0.5, "joint": 0.5, "reported": 0.5, "reported_after_fix": 0.0, "false_alarms": 1 / 1001
+    }  # fmt: skip
+    assert [(row["num"], row["right"]) for row in metrics["reliability"]] == [(2, 0.0), (1, 0.0), (1, 1.0)]
 
 
 def test_fixes_must_be_there_and_stay_the_same(config, finished, fixes, corpus_folder, tmp_path):

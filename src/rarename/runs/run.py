@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from rarename.assist.check import CheckModel
 from rarename.config import MAX_SIZE, ExperimentConfig, MisuseConfig, TaskConfig, load_config, mismatches, save_config
 from rarename.corpus.splits import read_splits
 from rarename.corpus.store import Corpus
@@ -30,6 +31,7 @@ from rarename.inference.model_folder import CONFIG, ENCODING, load_run_config
 from rarename.io import locked
 from rarename.progress import NullProgress, Progress
 from rarename.reading import open_regular
+from rarename.runs.fix_evaluation import clean_confidences, evaluate_fixes
 from rarename.subtokens import frequent_subtokens
 from rarename.syntax import Language
 from rarename.tasks.misuse.fix_phase import FixPhase, fix_examples
@@ -163,6 +165,26 @@ def evaluate(folder: Path, split: str = "test", corpus: str = "", progress: Prog
     """The metrics of a run's best weights on a split of its corpus, or of another corpus."""
     metrics = evaluate_per_example(folder, split, corpus, progress)
     return metrics.compute() | metrics.breakdown()
+
+
+def evaluate_on_fixes(
+    folder: Path,
+    fixes: Path,
+    splits: Path | None,
+    split: str,
+    tiers: str = "A",
+    corpus: str = "",
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The metrics of a misuse model on real fixes; with a corpus, at false alarm rates on a split of it."""
+    model = CheckModel.load(folder)
+    found = read_fixes(fixes, model.language, tiers, read_splits(splits) if splits else None, split)
+    clean = None
+    if corpus:
+        config = dataclasses.replace(model.folder.config, corpus=corpus)
+        _check_language(Corpus(corpus), model.folder.encoding)
+        clean = clean_confidences(model, _make_task(config, model.folder.encoding).dataset(split), progress=progress)
+    return evaluate_fixes(model, found, clean, progress)
 
 
 def evaluate_per_example(folder: Path, split: str, corpus: str = "", progress: Progress | None = None) -> Metrics:

@@ -1,7 +1,8 @@
 """Real fixes: functions of which a commit changed one variable name, as JSON Lines.
 
-Each line is an object with `before_function` (the text), `wrong` and `right` (the names), `repo`, `tier`, and where the
-wrong name stands in the text: `line` and `column` (from 1, in UTF-8 bytes), or `offset` (in UTF-16 units).
+Each line is an object with `before_function` and `after_function` (the texts), `wrong` and `right` (the names), `repo`,
+`tier`, and where the wrong name stands in the text: `line` and `column` (from 1, in UTF-8 bytes), or `offset` (in
+UTF-16 units).
 """
 
 import gzip
@@ -21,7 +22,7 @@ from rarename.tasks.misuse.functions import Function
 from rarename.tasks.misuse.injection import InjectedBug
 from rarename.tasks.misuse.similarity import character_bigrams
 
-_SHAPE = {"before_function": str, "wrong": str, "right": str}
+_SHAPE = {"before_function": str, "after_function": str, "wrong": str, "right": str}
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Fix:
 
     repo: str
     text: str  # with the wrong name
+    fixed_text: str
     wrong: str
     right: str
     traversal: Traversal = field(repr=False)  # of the text
@@ -62,8 +64,9 @@ def read_fixes(path: Path, language: Language, tiers: Container[str] = "A", spli
                split: str = "") -> Fixes:  # fmt: skip
     """Read the fixes of some tiers. With `splits`, only those of projects in a split are read."""
     result = Fixes([], Counter())
-    for number, row in _rows(path):
+    for number, line in _lines(path):
         try:
+            row = json.loads(line)
             check_shape(row, _SHAPE)
             if row.get("language", language.name) != language.name:
                 result.skipped["of another language"] += 1
@@ -71,36 +74,31 @@ def read_fixes(path: Path, language: Language, tiers: Container[str] = "A", spli
                 result.fixes.append(_parse(row, language))
         except ParseError as error:
             result.skipped[error.reason] += 1
-        except ValueError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            result.skipped[f"{path}, line {number}: {error}"] += 1
     return result
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with open_regular(path) as raw:
             is_compressed = raw.read(2) == b"\x1f\x8b"
         with (gzip.open if is_compressed else open)(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    try:
-                        yield number, json.loads(line)
-                    except ValueError as error:
-                        raise UsageError(f"{path}, line {number}: not JSON: {error}") from error
+            yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
 
 
 def _parse(row: Mapping[str, Any], language: Language) -> Fix:
-    text, prefix = row["before_function"], ""
+    prefix = suffix = ""
     try:
-        traversal = language.parse(text, False)
+        traversal = language.parse(row["before_function"], False)
     except ParseError:
         if language.name != "javascript":
             raise
-        prefix = "({"  # a method is a program only inside an object
-        text = prefix + text + "})"
-        traversal = language.parse(text, False)
+        prefix, suffix = "({", "})"  # a method is a program only inside an object
+        traversal = language.parse(prefix + row["before_function"] + suffix, False)
+    text, fixed_text = (prefix + row[name] + suffix for name in ("before_function", "after_function"))
     line, column = _position(row)
     wanted = (line, column + len(prefix) * (line == 1))
     roles = language.roles(traversal)
@@ -109,7 +107,7 @@ def _parse(row: Mapping[str, Any], language: Language) -> Fix:
         if value == row["wrong"] and roles[node] == Role.READ and traversal.span(node)[:2] == wanted:
             if not any(each.start <= node < sum(each) for each in starts):
                 break
-            return Fix(str(row.get("repo", "")), text, row["wrong"], row["right"], traversal, roles, node)
+            return Fix(str(row.get("repo", "")), text, fixed_text, row["wrong"], row["right"], traversal, roles, node)
     raise ParseError("the wrong name is not a variable that a function reads")
 
 
