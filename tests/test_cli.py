@@ -353,6 +353,12 @@ def test_prepare_and_inspect(run, projects, tmp_path):
     assert fractions["all"] == 1.0 > fractions["100"] > fractions["1"] > 0
     assert 0 < content["coverage"]["test"]["fractions"]["all"] < 1
     assert run("inspect", tmp_path / "corpus", "--output-format", "names", "--top-k", 1)[1] == "self\n"
+    tasks = json.loads(run("inspect", tmp_path / "corpus", "--preset", "tiny", "--output-format", "json")[1])["tasks"]
+    counts = tasks["misuse"]["train"]
+    assert counts["functions"] == counts["buggy"] == counts["examples_per_epoch"] / 2 > 100
+    assert sorted(tasks) == ["completion", "misuse"]
+    out = run("inspect", tmp_path / "corpus", "--preset", "check", "--files")[1]
+    assert "train projects" in out and "misuse, preset check" in out and "completion" not in out
 
 
 def test_prepare_with_one_project_reports_empty_splits(run, projects, tmp_path):

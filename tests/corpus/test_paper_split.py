@@ -58,10 +58,22 @@ def test_the_rules_of_the_authors(published, capsys):
     assert "2 / 1 / 2; published: 76,467 / 8,004 / 38,694; they differ" in capsys.readouterr().out
 
 
+def test_lists_of_unknown_owners_are_an_error(published, capsys):
+    for path in (published / "lists/repos").iterdir():
+        path.write_text("nobody\n")
+    assert prepare(published) == 2
+    assert "no file is left for a corpus (7 × owner in no list" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("lists/repos/val_repos_py.txt", None, "val_repos_py.txt"),
+        ("python50k_eval.txt", None, "python50k_eval.txt: no such list of the paths of python50k_eval.json"),
+        ("python50k_eval.json", None, "python50k_eval.json' is neither a folder, a file nor a package"),
+        ("lists/duplicates/py150-duplicates.json", "[" * 10_000, "py150-duplicates.json: the list is nested too deep"),
+        ("lists/duplicates/py150-duplicates.json", '[["a",\n', "py150-duplicates.json:2: the list is not JSON"),
+        ("lists/py_redistributable_repos/eval__manifest.json", "{}", "eval__manifest.json: expected a JSON list"),
         ("lists/repos/val_repos_py.txt", "bob\nbob/r\n", "val_repos_py.txt:2: expected one GitHub owner"),
         ("lists/duplicates/py150-duplicates.json", '[["ann/r/a.py"]]', "group 1: expected a list of paths"),
         ("lists/py_redistributable_repos/dev__manifest.json", "[{}]", "entry 1: expected an object"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rarename.cli.common import add_output_format, vocabulary_size, write, write_json
-from rarename.cli.display import table_text
+from rarename.cli.display import Display, table_text
 from rarename.cli.prepare import describe
 from rarename.config import CompletionConfig
 from rarename.corpus.coverage import coverage
@@ -15,6 +15,7 @@ from rarename.corpus.paper_split import PUBLISHED_EXAMPLES
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import Corpus
 from rarename.presets import PRESETS, preset_config
+from rarename.progress import Progress
 from rarename.tasks.completion.dataset import WindowDataset
 from rarename.tasks.misuse.dataset import FunctionDataset
 
@@ -64,7 +65,8 @@ def _inspect_examples(corpus: Corpus, arguments: argparse.Namespace) -> int:
         content["files"] = {str(split): [file.path for file in corpus.split(split)] for split in SplitName}
     names = [task for task, presets in PRESETS.items() if arguments.preset in presets]
     if arguments.preset:
-        content["tasks"] = {task: _summaries(corpus, task, arguments.preset) for task in names}
+        with Display() as progress:
+            content["tasks"] = {task: _summaries(corpus, task, arguments.preset, progress) for task in names}
     if arguments.output_format == "json":
         write_json(content, indent=1)
         return 0
@@ -81,9 +83,10 @@ def _inspect_examples(corpus: Corpus, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _summaries(corpus: Corpus, task: str, preset: str) -> dict[str, dict[str, int]]:
+def _summaries(corpus: Corpus, task: str, preset: str, progress: Progress) -> dict[str, dict[str, int]]:
     config = preset_config(str(corpus.path), preset, {}, corpus.language.name, task).task
     summaries = {}
+    progress.start(f"counting examples of {task}", len(SplitName))
     for split in SplitName:
         if isinstance(config, CompletionConfig):
             summaries[str(split)] = {"windows": len(WindowDataset(corpus, split, config))}
@@ -91,4 +94,5 @@ def _summaries(corpus: Corpus, task: str, preset: str) -> dict[str, dict[str, in
             is_published = config.bug_sampler == "published"
             dataset = FunctionDataset(corpus, split, config.max_function_nodes, is_published=is_published)
             summaries[str(split)] = dataset.summary(corpus.num_values)
+        progress.advance()
     return summaries

@@ -18,6 +18,7 @@ from rarename.corpus.document import PrepareConfig, Source, read_list
 from rarename.corpus.record_files import DECISIONS, RecordSource
 from rarename.corpus.splits import SplitName
 from rarename.errors import SourceError, UsageError
+from rarename.progress import Progress
 
 FILES = {
     "py150": ("python", ("python100k_train.json", "python50k_eval.json")),
@@ -36,7 +37,8 @@ PUBLISHED_EXAMPLES = {
 
 _ABBREVIATIONS = {"python": "py", "javascript": "js"}
 _LISTS = {SplitName.TRAIN: "train", SplitName.VALIDATION: "val", SplitName.TEST: "test"}
-_PY_PREFIX, _DATA = "/scratchvol/miallama/py150/data/", "data/"
+_PY_PREFIX, _DATA = "/scratchvol/miallama/py150/", "data/"
+_RECORDS_PER_STEP = 1_000  # of the progress
 
 
 def for_paper_split(config: PrepareConfig) -> PrepareConfig:
@@ -64,19 +66,23 @@ def read_owners(lists: Path, language: str) -> dict[str, SplitName]:
     return splits
 
 
-def mark_kept(sources: Sequence[Source], lists: Path, language: str, work: Path) -> list[Source]:
+def mark_kept(sources: Sequence[Source], lists: Path, language: str, work: Path, progress: Progress) -> list[Source]:
     """Decide for each record whether it stays. The decisions of a source are a file, which its readers use."""
     owners, duplicates = read_owners(lists, language), _read_duplicates(lists, language)
     allowed = _read_manifests(lists) if language == "python" else None
     seen: set[bytes] = set()
     marked: list[Source] = []
     for source in sources:
-        if not isinstance(source, RecordSource) or source.record_paths is None:
-            raise UsageError(
-                f"{source.origin.spec}: --paper-split needs py150:DIR or js150:DIR, with its lists of paths"
-            )
-        codes: list[int] = []
-        for path, digest in _records(source.path, source.record_paths):
+        if not isinstance(source, RecordSource):
+            raise UsageError(f"{source.origin.spec}: --paper-split needs py150:DIR or js150:DIR")
+        if source.record_paths is None:
+            raise SourceError(f"{source.path.with_suffix('.txt')}: no such list of the paths of {source.path.name}")
+        codes, num_read = list[int](), 0
+        progress.start(f"choosing records of {source.path.name}, in MB", source.path.stat().st_size >> 20)
+        for path, digest, offset in _records(source.path, source.record_paths):
+            if len(codes) % _RECORDS_PER_STEP == 0:
+                progress.advance((offset >> 20) - num_read)
+                num_read = offset >> 20
             if path in duplicates:
                 codes.append(DECISIONS.index("listed as duplicate"))
             elif digest in seen:
@@ -94,8 +100,9 @@ def mark_kept(sources: Sequence[Source], lists: Path, language: str, work: Path)
     return marked
 
 
-def _records(trees: Path, paths: Path) -> Iterator[tuple[str, bytes]]:
-    """The path, from the owner on, and a digest of each record."""
+def _records(trees: Path, paths: Path) -> Iterator[tuple[str, bytes, int]]:
+    """The path, from the owner on, and a digest of each record, and where it ends."""
+    offset = 0
     with trees.open("rb") as records, paths.open(encoding="utf-8", errors="surrogateescape") as names:
         for number, (record, name) in enumerate(zip_longest(records, names), start=1):
             if record is None or name is None:
@@ -104,7 +111,8 @@ def _records(trees: Path, paths: Path) -> Iterator[tuple[str, bytes]]:
             name = name.strip()
             if not name.startswith(_DATA):
                 raise SourceError(f"{paths}:{number}: expected data/OWNER/REPOSITORY/…, met {name[:60]!r}")
-            yield name[len(_DATA) :], hashlib.blake2b(record.strip(), digest_size=16).digest()
+            offset += len(record)
+            yield name[len(_DATA) :], hashlib.blake2b(record.strip(), digest_size=16).digest(), offset
 
 
 def _read_duplicates(lists: Path, language: str) -> frozenset[str]:
@@ -117,7 +125,9 @@ def _read_duplicates(lists: Path, language: str) -> frozenset[str]:
             expected = f"a list of paths{f' that begin with {prefix}' if prefix else ''}"
             raise SourceError(f"{path}: group {number}: expected {expected}, met {str(group)[:60]!r}")
         duplicates += [name[len(prefix) :] for name in names[1:]]
-    return frozenset(duplicates)
+    # The paths of Python begin with data/, those of JavaScript do not.
+    start = _DATA if language == "python" else ""
+    return frozenset(name[len(start) :] for name in duplicates if name.startswith(start))
 
 
 def _read_manifests(lists: Path) -> frozenset[str]:
@@ -138,6 +148,8 @@ def _load(path: Path) -> list[Any]:
         content = json.loads(read_list(path))
     except json.JSONDecodeError as error:
         raise SourceError(f"{path}:{error.lineno}: the list is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise SourceError(f"{path}: the list is nested too deep") from None
     if not isinstance(content, list):
         raise SourceError(f"{path}: expected a JSON list, met {str(content)[:60]!r}")
     return content

@@ -44,7 +44,7 @@ def resolve(
         raise SourceError("none of the sources is available: " + "; ".join(skip.detail for skip in skips))
     sources = _with_record_paths(_with_unique_prefixes(sources), options)
     if options.paper_split is not None:
-        sources = mark_kept(sources, options.paper_split, language.name, work)
+        sources = mark_kept(sources, options.paper_split, language.name, work, progress)
     return sources, skips
 
 
