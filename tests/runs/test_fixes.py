@@ -133,8 +133,8 @@ def test_evaluate_measures_a_model_on_fixes(finished, fixes, corpus_folder, tmp_
     out = capsys.readouterr().out
     assert "located  repaired  both  functions" in out
     assert "all" in out.splitlines()[1]
-    assert out.count("1 fixes are left out") == 2
-    assert "line 1: the content has no before_function" in out
+    assert out.count("left out: ") == 2
+    assert "line 1: before_function is missing" in out
     assert main(["evaluate", str(finished), "--fixes", str(tmp_path / "none.jsonl")]) == 2
 
 

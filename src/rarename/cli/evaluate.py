@@ -69,7 +69,7 @@ def _run_fixes(arguments: argparse.Namespace) -> int:
 
 def describe_fixes(metrics: dict[str, Any]) -> str:
     """Return the metrics on real fixes as text."""
-    skipped = "".join(f"{count} fixes are left out: {reason}\n" for reason, count in metrics["skipped"].items())
+    skipped = "".join(f"left out: {reason} ({count})\n" for reason, count in metrics["skipped"].items())
     if not metrics["num"]:
         return f"no fixes to evaluate on\n{skipped}"
     keys = ("located", "repaired", "joint", "num")
