@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from rarename.anonymize import STRATEGIES
-from rarename.cli.common import number
+from rarename.cli.common import number, vocabulary_size
 from rarename.cli.display import Display
 
 EXAMPLE = """  rarename export model runs/checker models/checker
@@ -24,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("folder", type=Path, metavar="OUT", help="the folder to create, with a file for each split")
     data.add_argument("--strategy", choices=STRATEGIES, required=True)
     size = number(int, 0)
-    data.add_argument("--vocabulary-size", type=size, required=True, metavar="N", help="how many names are kept")
+    kept = "how many names are kept, or max"
+    data.add_argument("--vocabulary-size", type=vocabulary_size, required=True, metavar="N", help=kept)
     data.add_argument("--snippets", choices=("functions", "windows"), default="functions", help="default: functions")
     nodes = "the longest functions, or the length of windows, which overlap by half (default: 250 or 500)"
     data.add_argument("--max-nodes", type=number(int, 2), metavar="N", help=nodes)
