@@ -4,8 +4,10 @@ import random
 import sysconfig
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -38,6 +40,18 @@ def test_the_word_is_the_part_of_the_name_left_of_the_cursor() -> None:
     assert at_mark("x = $a‸", JAVASCRIPT).word == "$a"
     assert at_mark("x = ‸", PYTHON).word == ""
     assert at_mark("größ‸", PYTHON).word == "größ"
+
+
+def test_further_letters_of_a_name_are_not_parsed_again() -> None:
+    parse = Mock(wraps=PYTHON.parse)
+    python = replace(PYTHON, parse=parse)
+    first = at_mark("def f(other):\n    return ‸\n", python)
+    num_parses = parse.call_count
+    assert num_parses > 0
+    assert at_mark("def f(other):\n    return oth‸\n", python) == replace(first, word="oth")
+    assert parse.call_count == num_parses
+    assert "others" in at_mark("def f(others):\n    return oth‸\n", python).in_scope
+    assert parse.call_count > num_parses
 
 
 def test_a_byte_order_mark_does_not_count() -> None:

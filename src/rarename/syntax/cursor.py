@@ -144,13 +144,25 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
     >>> "height" in cursor.in_scope
     True
     """
+    global _latest
     if language.cursor is None:
         problem = f"no names can be completed in {language.name}: it has no syntax trees"
         raise UsageError(f"{problem}; choose another language")
-    support = language.cursor()
-    split, word = _split(_normalized(text, language), support.name_char, line, column)
+    split, word = _split(_normalized(text, language), language.cursor().name_char, line, column)
     if word[:1].isdigit():
         raise split.error("the cursor is in a number")
+    if (latest := _latest) is None or latest[0] is not language or latest[1] != split:
+        _latest = latest = language, split, _at_split(split, language)
+    return replace(latest[2], word=word)
+
+
+_latest: tuple[Language, SplitSource, Cursor] | None = None  # while a name is typed, only the word changes
+
+
+def _at_split(split: SplitSource, language: Language) -> Cursor:
+    """What is known at a cursor where no letter of a name is typed yet."""
+    assert language.cursor is not None
+    support = language.cursor()
     lexer = support.lexer(split.before)
     if lexer.enclosing:
         raise split.error(f"the cursor is in {lexer.enclosing}")
@@ -175,7 +187,7 @@ def at_cursor(text: str, language: Language, line: int, column: int) -> Cursor:
         next_type=tree.types[node],
         parent=tree.parents[node],
         role=role,
-        word=word,
+        word="",
         in_scope=visible.bound | visible.builtins,
         bound_names=visible.bound,
         is_scope_known=visible.is_known,
