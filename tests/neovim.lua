@@ -1,18 +1,11 @@
 -- A session in Neovim: a diagnostic, its code action, a completion. Writes what was seen as JSON; test_lsp.py reads it.
-local python, result = vim.env.RARENAME_PYTHON, vim.env.RARENAME_RESULT
+local result = vim.env.RARENAME_RESULT
 local seen = {}
 
 local function finish()
   vim.fn.writefile({ vim.fn.json_encode(seen) }, result)
   vim.cmd("qall!")
 end
-
-local client = vim.lsp.start_client({
-  name = "rarename",
-  cmd = { python, "-m", "rarename", "lsp" },
-  init_options = { ["min-confidence"] = 0.95 },
-})
-vim.lsp.buf_attach_client(0, client)
 
 vim.wait(100000, function() return #vim.diagnostic.get(0) > 0 end)
 seen.diagnostics = vim.diagnostic.get(0)
@@ -26,7 +19,6 @@ vim.wait(30000, function() return vim.api.nvim_buf_get_changedtick(0) > before e
 seen.lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
 
 -- The key codes are typed after this script, so that the reply comes in insert mode.
-vim.bo.omnifunc = "v:lua.vim.lsp.omnifunc"
 vim.o.completeopt = "menuone,noselect"
 vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes("Go    return wi<C-x><C-o>", true, false, true), "n", false)
 local tries = 0

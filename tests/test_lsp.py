@@ -4,6 +4,7 @@ import _pydecimal
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -381,9 +382,12 @@ def test_a_session_in_neovim_with_more_than_5000_lines(tmp_path):
     file.write_text(f"{library}\n\ndef area(width, height):\n    return width * width\n")
     num_lines = library.count("\n") + 4
     assert num_lines > 5000
+    docs = Path(__file__).parents[1] / "docs/editors.md"
+    [configuration] = re.findall(r"```lua\n(local client.*?)```", docs.read_text(), re.DOTALL)
+    (tmp_path / "init.lua").write_text(configuration)
     script = Path(__file__).with_name("neovim.lua")
-    command = [NVIM, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", script, file]
-    own = {"RARENAME_PYTHON": sys.executable, "RARENAME_RESULT": str(result)}
+    command = [NVIM, "--headless", "-u", tmp_path / "init.lua", "-i", "NONE", "-n", "-S", script, file]
+    own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "RARENAME_RESULT": str(result)}
     own |= {f"XDG_{each}_HOME": str(tmp_path) for each in ("CONFIG", "DATA", "STATE", "CACHE")}
     ended = subprocess.run(
         command, env=os.environ | own, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180
