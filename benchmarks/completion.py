@@ -109,15 +109,15 @@ def add_values(model: Any, count: int) -> None:
 
 
 def use_plain_attention() -> None:
-    """Replace the causal kernel by a plain form that computes the same."""
+    """Replace the kernel by a plain form that computes the same."""
     import math
 
     import torch
 
     from rarename.model import attention
 
-    def plain_attention(q: Any, k: Any, v: Any, rel_keys: Any, rel_values: Any, dropout: float) -> Any:
-        assert not dropout
+    def plain_attention(q: Any, k: Any, v: Any, rel_keys: Any, rel_values: Any, mask: Any, dropout: float) -> Any:
+        assert mask is None and not dropout
         positions, max_distance = torch.arange(k.shape[2]), rel_keys.shape[1] - 1
         offsets = (positions[None] - positions[:, None]).clamp(-max_distance, 0) + max_distance
         scores = q @ k.transpose(-2, -1) + torch.einsum("bhik,hijk->bhij", q, rel_keys[:, offsets])
@@ -125,7 +125,7 @@ def use_plain_attention() -> None:
         weights = scores.masked_fill(is_later, -math.inf).softmax(dim=-1)
         return weights @ v + torch.einsum("bhij,hijk->bhik", weights, rel_values[:, offsets])
 
-    attention.causal_attention = plain_attention
+    attention.relative_attention = plain_attention
 
 
 def plain_loss(output: Any, batch: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Relative attention: plain form, causal kernel and exported form against a loop over pairs, dropout, KV cache."""
+"""Relative attention: kernel, plain form and exported form against a loop over pairs, dropout, KV cache."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rarename.model import causal_kernel
+from rarename.model import kernel
 from rarename.model.attention import RelativeAttention
 from rarename.model.kv_cache import KVCache
 
@@ -39,11 +39,19 @@ def reference_attention(attention, hidden_states, attention_mask):
 
 
 def plain_forward(attention, hidden_states, attention_mask):
-    """`forward` without the causal kernel."""
+    """All pairs at once, with `gather` and `scatter` by offset."""
+    length, limit = hidden_states.shape[1], attention.max_distance
     qkv = attention.qkv_proj(hidden_states).view(*hidden_states.shape[:2], 3, attention.num_heads, -1)
     q, k, v = qkv.permute(2, 0, 3, 1, 4)
-    attended = attention.plain_attention(q / math.sqrt(q.shape[-1]), k, v, attention_mask)
-    return attention.out_proj(attended.transpose(1, 2).flatten(2))
+    q = q / math.sqrt(q.shape[-1])
+    offsets = torch.arange(length) - torch.arange(length)[:, None]
+    is_visible = attention_mask[:, None, None] & ((offsets <= 0) | (not attention.causal))
+    index = (offsets.clamp(-limit, 0 if attention.causal else limit) + limit).expand(*q.shape[:2], -1, -1)
+    scores = q @ k.mT + (q @ attention.rel_keys.mT).gather(-1, index)
+    weights = scores.masked_fill(~is_visible, -1e30).softmax(dim=-1)
+    weights = F.dropout(weights, attention.dropout, attention.training)
+    per_offset = weights.new_zeros(*q.shape[:3], attention.rel_values.shape[1]).scatter_add(-1, index, weights)
+    return attention.out_proj((weights @ v + per_offset @ attention.rel_values).transpose(1, 2).flatten(2))
 
 
 def exported_forward(attention, hidden_states, attention_mask):
@@ -59,7 +67,7 @@ def exported_forward(attention, hidden_states, attention_mask):
 def test_attention_equals_the_formula_in_values_and_gradients(
     length, max_distance, causal, shared_offsets, monkeypatch
 ):
-    monkeypatch.setattr(causal_kernel, "BLOCK_SIZE", 4)
+    monkeypatch.setattr(kernel, "BLOCK_SIZE", 4)
     attention = make_attention(max_distance, causal=causal, shared_offsets=shared_offsets)
     assert len(attention.rel_keys) == len(attention.rel_values) == (1 if shared_offsets else 2)
     hidden_states = torch.randn(2, length, 8, dtype=torch.double, requires_grad=True)
@@ -76,8 +84,9 @@ def test_attention_equals_the_formula_in_values_and_gradients(
             torch.testing.assert_close(each, reference)
 
 
-def test_dropout_of_the_kernel_equals_dropout_of_the_plain_form(monkeypatch):
-    attention = make_attention(3, dropout=0.4)
+@pytest.mark.parametrize("causal", [False, True])
+def test_dropout_of_the_kernel_equals_dropout_of_the_plain_form(causal, monkeypatch):
+    attention = make_attention(3, dropout=0.4, causal=causal)
     hidden_states = torch.randn(2, 7, 8, dtype=torch.double, requires_grad=True)
     is_kept = torch.rand(2, 2, 7, 7) > 0.4
     monkeypatch.setattr(F, "dropout", lambda weights, rate, training=True: drop(weights, is_kept, rate))
@@ -85,16 +94,16 @@ def test_dropout_of_the_kernel_equals_dropout_of_the_plain_form(monkeypatch):
     for forward in (RelativeAttention.__call__, plain_forward):
         output = forward(attention, hidden_states, torch.ones(2, 7, dtype=torch.bool))
         results.append([output, *torch.autograd.grad(output.square().sum(), [hidden_states, *attention.parameters()])])
-    for kernel, plain in zip(*results, strict=True):
-        torch.testing.assert_close(kernel, plain)
+    for computed, plain in zip(*results, strict=True):
+        torch.testing.assert_close(computed, plain)
     mask = torch.ones(2, 7, dtype=torch.bool)
     expected = reference_attention(attention.eval(), hidden_states, mask)
     torch.testing.assert_close(attention(hidden_states, mask), expected)  # no dropout in evaluation
 
 
 def drop(weights, is_kept, rate):
-    padding = weights.shape[-1] - is_kept.shape[-1]  # the kernel pads keys on the left
-    return weights * F.pad(is_kept, (padding, 0)) / (1 - rate)
+    padding = weights.shape[-1] - is_kept.shape[-1]  # the kernel pads keys by 3, on the left or on both sides
+    return weights * F.pad(is_kept, (min(padding, 3), max(0, padding - 3))) / (1 - rate)
 
 
 @pytest.mark.parametrize("steps", [[6], [1] * 6, [3, 2, 1]])

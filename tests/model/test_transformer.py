@@ -129,7 +129,7 @@ def test_dropout_applies_to_embeddings_weights_attention_and_feed_forward(monkey
     model = Transformer(ModelConfig(**TINY | {"dropout": 0.3}, ffn_dropout=ffn_dropout), 5, 7)
     ids = random_ids()
     model(*ids)
-    hidden_states, weights = (1, 6, 16), (1, 2, 6, 6)
+    hidden_states, weights = (1, 6, 16), (1, 2, 6, 8 + 6 + 8)  # of keys padded by the largest distance
     per_layer = [weights, hidden_states, *[(1, 6, 32)] * ffn_dropout, hidden_states]
     assert calls == [(shape, 0.3, True) for shape in [hidden_states, *per_layer, *per_layer]]
     calls.clear()

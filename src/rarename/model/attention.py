@@ -3,9 +3,9 @@
     score(i, j) = q_i · (k_j + a_K[clip(j - i)]) / √K
     output(i)   = Σ_j softmax_j(score(i, j)) · (v_j + a_V[clip(j - i)])
 
-`clip` limits the offset j - i to ±max_distance, so a_K and a_V hold few vectors, for each head or shared by all. We
-compute q_i · a_K once per offset and `gather` it for every pair (i, j). For the values we sum the attention weights per
-offset with `scatter_add` and multiply once. No tensor of shape (L, L, K) is materialized.
+`clip` limits the offset j - i to ±max_distance, so a_K and a_V hold few vectors, for each head or shared by all. No
+tensor of shape (L, L, K) is materialized: q_i · a_K is computed once per offset, and the attention weights are summed
+per offset before they are multiplied by a_V.
 """
 
 import math
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rarename.model.causal_kernel import causal_attention
 from rarename.model.exported_attention import exported_attention
+from rarename.model.kernel import relative_attention
 from rarename.model.kv_cache import KVCache
 
 
@@ -89,34 +89,13 @@ class RelativeAttention(Attention):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
         if torch.compiler.is_exporting():
             return exported_attention(q, k, v, self.rel_keys, self.rel_values, attention_mask, self.causal)
-        if self.causal:
-            # The kernel ignores the mask: a causal model attends to no padding after the nodes.
-            return causal_attention(q, k, v, self.rel_keys, self.rel_values, self.dropout * self.training)
-        return self.plain_attention(q, k, v, attention_mask)
+        mask = None if self.causal else attention_mask
+        return relative_attention(q, k, v, self.rel_keys, self.rel_values, mask, self.dropout * self.training)
 
     def _scores(self, q: Tensor, k: Tensor) -> Tensor:
-        offsets, _ = self._offsets(q.shape[2], k.shape[2], q.device)
-        per_offset = q @ self.rel_keys.transpose(-2, -1)
-        return super()._scores(q, k) + per_offset.gather(-1, offsets.expand(*q.shape[:2], -1, -1))
-
-    def plain_attention(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
-        """Attend from queries (B, H, L, K) to keys and values (B, H, S, K): (B, H, L, K)."""
-        offsets, is_visible = self._offsets(q.shape[2], k.shape[2], q.device)  # (L, S); (L, S) or (1, 1)
-        offsets = offsets.expand(*q.shape[:2], -1, -1)
-        is_masked = ~(attention_mask[:, None, None] & is_visible)  # (B, 1, L or 1, S)
-        # A finite minimum, not -inf: a row that is all padding would become NaN.
-        bias = torch.zeros_like(is_masked, dtype=q.dtype).masked_fill(is_masked, torch.finfo(q.dtype).min / 4)
-        bias = (q @ self.rel_keys.transpose(-2, -1)).gather(-1, offsets) + bias  # (B, H, L, S)
-        scores = torch.baddbmm(bias.flatten(0, 1), q.flatten(0, 1), k.flatten(0, 1).transpose(-2, -1)).view_as(bias)
-        weights = F.dropout(scores.softmax(dim=-1), self.dropout, self.training)
-        per_offset = weights.new_zeros(*weights.shape[:-1], self.rel_values.shape[1])  # (B, H, L, O)
-        per_offset = per_offset.scatter_add_(-1, offsets, weights) @ self.rel_values
-        return torch.baddbmm(per_offset.flatten(0, 1), weights.flatten(0, 1), v.flatten(0, 1)).view_as(q)
-
-    def _offsets(self, num_queries: int, num_keys: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """For each query and key: the index of their clipped offset j - i, and whether the query may see the key."""
-        keys = torch.arange(num_keys, device=device)
-        offsets = keys - keys[num_keys - num_queries :, None]
-        is_visible = offsets <= 0 if self.causal else torch.ones(1, 1, dtype=torch.bool, device=device)
-        clipped = offsets.clamp(-self.max_distance, 0 if self.causal else self.max_distance)
-        return clipped + self.max_distance, is_visible
+        keys = torch.arange(k.shape[2], device=q.device)
+        offsets = (keys - keys[k.shape[2] - q.shape[2] :, None]).clamp(-self.max_distance, self.max_distance)
+        if self.causal:
+            offsets = offsets.clamp(max=0)
+        index = (offsets + self.max_distance).expand(*q.shape[:2], -1, -1)
+        return super()._scores(q, k) + (q @ self.rel_keys.transpose(-2, -1)).gather(-1, index)
