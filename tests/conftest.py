@@ -3,11 +3,15 @@
 import os
 import shutil
 import sysconfig
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: small models compute faster on one thread
 
 import pytest
+
+_cache = tempfile.TemporaryDirectory(prefix="rarename-tests-")
+os.environ["XDG_CACHE_HOME"] = _cache.name  # not the cache of the user
 
 PROJECTS = ("json", "logging", "email", "http", "urllib", "html", "wsgiref", "sqlite3", "tomllib", "zoneinfo")
 

@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from rarename.cli import display
-from rarename.cli.display import Display, GracefulInterrupt
+from rarename.cli.display import Display
+from rarename.cli.interrupt import GracefulInterrupt
 
 RECORD = {
     "examples": 1_200, "total_examples": 5_000, "loss": 1.23456, "seconds_left": 65.0,

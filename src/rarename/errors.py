@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+GAVE_UP = "gave up after too long"
+"""The reason of a ParseError that may not come again when the machine is less busy."""
+
 
 class RarenameError(Exception):
     """The base of all errors that are meant to be read by a user."""

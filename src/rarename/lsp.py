@@ -19,7 +19,7 @@ from pygls.workspace import TextDocument
 
 from rarename._version import __version__
 from rarename.assist import CODE, Checker, Completer, Diagnostic
-from rarename.assist.baseline import read_baseline, split_by_baseline
+from rarename.assist.baseline import KnownFindings, read_baseline
 from rarename.assist.selection import Selection
 from rarename.assist.settings import CONFIG_FILES, Configuration, field_values
 from rarename.discovery import CHECKED, MAX_FILE_BYTES
@@ -194,7 +194,7 @@ class Assistant:
         except ParseError:
             return []
         if baseline := configuration.settings_for(path.parent).baseline:
-            found, _ = split_by_baseline(found, read_baseline(baseline))
+            found = KnownFindings(read_baseline(baseline)).new(found)
         positions = self._positions(text, language)
         return [(_diagnostic(each, positions), each.fix) for each in found]
 

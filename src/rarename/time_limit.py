@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from threading import current_thread, main_thread
 from types import FrameType
 
-from rarename.errors import ParseError
+from rarename.errors import GAVE_UP, ParseError
 from rarename.syntax import Language, language_named
 
 SECONDS, SECONDS_PER_MB = 10, 20  # ordinary code takes one second per megabyte
@@ -24,7 +24,7 @@ def time_limit(text: str, language: Language) -> Iterator[None]:
     another process, which can be killed. Python allows signals in the main thread only; elsewhere only that applies.
     """
     seconds = SECONDS + SECONDS_PER_MB * len(text) / 1e6
-    problem = ParseError("gave up after too long", f"{seconds:.0f} seconds")
+    problem = ParseError(GAVE_UP, f"{seconds:.0f} seconds")
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise problem

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
@@ -91,7 +90,7 @@ class Vocabulary(tuple[str, ...]):
         >>> Vocabulary.default("python").rank("self")
         0
         """
-        path = files("rarename") / "data" / "vocabularies" / f"{language}.txt"
+        path = Path(__file__).parent / "data" / "vocabularies" / f"{language}.txt"
         if not path.is_file():
             advice = "use one of your own, such as a list of names"
             raise UsageError(f"the package has no vocabulary for {language}; {advice}")

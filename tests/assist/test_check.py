@@ -145,7 +145,7 @@ def test_a_diagnostic_has_the_names_and_positions_of_the_text(checker):
 
 
 def test_the_node_after_a_nested_function_belongs_to_the_outer_one(both):
-    (pending,) = both._functions(_ParsedFile("function f(a) { return use(c => c, a); }", JAVASCRIPT, "m.js"))
+    (pending,) = both._functions(_ParsedFile("function f(a) { return use(c => c, a); }", JAVASCRIPT))
     *_, inner, after = pending.example.function.variables.tolist()
     assert [pending.diagnostic(node, after, 0.5).function for node in (inner, after)] == ["f.<anonymous>", "f"]
 
@@ -399,10 +399,12 @@ def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
         assert [each.path for each in check_files(checker, named, named).diagnostics] == ["src/m.py"]
 
 
-@pytest.mark.parametrize("pool_nodes", [1, 40, 50_000])
-def test_files_in_any_number_of_pools_give_ordered_diagnostics_and_progress(checker, tmp_path, monkeypatch, pool_nodes):
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 200_000])
+def test_files_in_any_number_of_chunks_give_ordered_diagnostics_and_progress(
+    checker, tmp_path, monkeypatch, chunk_bytes
+):
     write(tmp_path, **{f"m{number}": AREA.replace("Box", f"Box{number}") for number in range(9)}, n="def (")
-    monkeypatch.setattr("rarename.assist.check.POOL_NODES", pool_nodes)
+    monkeypatch.setattr("rarename.assist.run.CHUNK_BYTES", chunk_bytes)
     progress = Mock(spec=NullProgress)
     result = checker.check_files(Files([str(tmp_path)]), progress)
     assert [each.function for each in result.diagnostics] == [f"Box{number}.area" for number in range(9)]

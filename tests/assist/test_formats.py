@@ -12,7 +12,7 @@ import pytest
 
 from rarename._version import __version__
 from rarename.assist import CheckResult, Diagnostic
-from rarename.assist.formats import FORMATS, as_github, as_json, as_sarif, as_text, describe_skipped, summary
+from rarename.assist.formats import FORMATS, as_full, as_github, as_json, as_sarif, as_text, describe_skipped, summary
 from rarename.cli.check import add_arguments
 from rarename.discovery import Skipped
 
@@ -66,7 +66,7 @@ def test_text():
 )
 def test_carets_are_under_the_name(source, column, num_blanks):
     diagnostic = replace(DIAGNOSTIC, source=source, column=column, end_column=column + len("sample"))
-    line, carets = as_text(result_of(diagnostic), with_source=True).splitlines()[1:3]
+    line, carets = as_full(result_of(diagnostic)).splitlines()[1:3]
     assert carets == " " * num_blanks + "^^^^^^"
     assert line.startswith("127 | ") and "sample" in line and len(line) <= 170
 

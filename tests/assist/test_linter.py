@@ -316,8 +316,10 @@ def test_a_changed_function_is_new(here, check):
 def test_equal_entries_match_one_diagnostic_each():
     one = Diagnostic("a.py", 1, 1, 1, 2, "f", "a", "b", 0.9, fingerprint="x")
     [entry] = baseline.entries_of([one], {}, Path())
-    assert baseline.split_by_baseline([one, one], [entry]) == ([one], [])
-    assert baseline.split_by_baseline([one], [entry, entry]) == ([], [entry])
+    known = baseline.KnownFindings([entry])
+    assert (known.new([one, one]), known.gone()) == ([one], [])
+    known = baseline.KnownFindings([entry, entry])
+    assert (known.new([one]), known.gone()) == ([], [entry])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "findings": [{}]}'])

@@ -80,23 +80,31 @@ def entries_of(diagnostics: Sequence[Diagnostic], real_paths: Mapping[str, Path]
     ]
 
 
-def split_by_baseline(
-    diagnostics: Sequence[Diagnostic], entries: Sequence[Entry]
-) -> tuple[list[Diagnostic], list[Entry]]:
-    """The diagnostics that are new, and the entries that matched nothing. Equal entries match one diagnostic each."""
-    unmatched = Counter(entry.fingerprint for entry in entries)
-    new = []
-    for each in diagnostics:
-        if unmatched[each.fingerprint] > 0:
-            unmatched[each.fingerprint] -= 1
-        else:
-            new.append(each)
-    gone = []
-    for entry in reversed(entries):
-        if unmatched[entry.fingerprint] > 0:
-            unmatched[entry.fingerprint] -= 1
-            gone.append(entry)
-    return new, gone
+class KnownFindings:
+    """Tells new findings from those of a baseline. Equal entries match one diagnostic each."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._unmatched = Counter(entry.fingerprint for entry in entries)
+
+    def new(self, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """The diagnostics that match no entry which is left."""
+        new = []
+        for each in diagnostics:
+            if self._unmatched[each.fingerprint] > 0:
+                self._unmatched[each.fingerprint] -= 1
+            else:
+                new.append(each)
+        return new
+
+    def gone(self) -> list[Entry]:
+        """The entries that matched nothing."""
+        unmatched, gone = self._unmatched.copy(), []
+        for entry in reversed(self._entries):
+            if unmatched[entry.fingerprint] > 0:
+                unmatched[entry.fingerprint] -= 1
+                gone.append(entry)
+        return gone
 
 
 def remaining_entries(

@@ -1,23 +1,25 @@
 """Check: source text to diagnostics. Functions become the same arrays as in training, in batches across files."""
 
 import re
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from rarename.assist.baseline import fingerprint
-from rarename.assist.diagnostics import CODE, UNUSED, CheckResult, Diagnostic
-from rarename.assist.suppressions import suppressed_codes, suppressions
+from rarename.assist.diagnostics import CheckResult, Diagnostic
+from rarename.assist.file_check import FileCheck, position
+from rarename.assist.run import CheckRun
+from rarename.assist.suppressions import suppressions
 from rarename.config import MisuseConfig
-from rarename.discovery import CHECKED, Files, Skipped, SourceFile, is_minified
+from rarename.discovery import CHECKED, Files, Skipped, is_minified
 from rarename.errors import ParseError, UsageError
 from rarename.inference.model_folder import ModelFolder, packaged_model
 from rarename.inference.session import open_session
-from rarename.progress import NullProgress, Progress
+from rarename.progress import Progress
 from rarename.syntax import Language, Role, Span, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines, is_name
@@ -29,7 +31,6 @@ from rarename.tasks.sampler import bucketed_batches
 from rarename.time_limit import time_limit
 
 MAX_FUNCTION_NODES = 2_000  # in longer functions only nested functions are checked: attention is quadratic
-POOL_NODES = 50_000  # nodes that are collected before functions of similar length are batched
 BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
 
 _MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
@@ -115,64 +116,53 @@ class Checker:
         batches of functions, `should_stop` may end the check; then some diagnostics are missing.
         """
         language = language_named(language) if isinstance(language, str) else language
-        parsed = _ParsedFile(text, language, path, min_confidence=threshold)
-        found = self._predict(list(self._functions(parsed)), should_stop)
-        return [diagnostic for _, diagnostic in _unsuppressed(found)]
+        minimum = self.threshold(language) if threshold is None else threshold
+        [found] = self._checks([_ParsedFile(text, language)], minimum, should_stop)
+        return found.report(path, language.name, minimum, report_unused=False).diagnostics
 
     def check_files(
         self, files: Files, progress: Progress | None = None, *, report_unused: bool = False
     ) -> CheckResult:
-        """Check many files. What cannot be checked is listed in the result with its reason.
+        """Check many files in this process. What cannot be checked is listed in the result with its reason.
 
         With `report_unused`, comments that name RN001 and suppress nothing are diagnostics too.
         """
-        started = time.monotonic()
-        progress = progress or NullProgress()
-        progress.start("checking", len(files))
-        skipped = list(files.skipped)
-        found: list[_Found] = []
-        commented: list[_ParsedFile] = []
-        pool: list[_PendingFunction] = []
-        thresholds: dict[str, float] = {}
-        languages: dict[str, str] = {}
-        num_files = num_functions = num_nodes = 0
-        for index, item in enumerate(files):
-            parsed = item if isinstance(item, Skipped) else _parse_file(item, index)
-            progress.advance()
-            if isinstance(parsed, Skipped):
-                skipped.append(parsed)
-                continue
-            pending = list(self._functions(parsed))
-            num_files += 1
-            num_functions += sum(len(each.example.nested_slices) for each in pending)
-            num_nodes += sum(len(each.example.function) for each in pending)
-            thresholds[parsed.path] = self._threshold_of(parsed)
-            languages[parsed.path] = parsed.language.name
-            if parsed.suppressions and report_unused:
-                commented.append(parsed)
-            skipped += parsed.too_long()
-            pool += pending
-            if num_nodes >= POOL_NODES:
-                found += self._predict(pool)
-                pool, num_nodes = [], 0
-        found += self._predict(pool)
-        reported = _unsuppressed(found)
-        diagnostics = _ordered([*reported, *_unused(commented, found)])
-        return CheckResult(
-            diagnostics=[diagnostic for _, diagnostic in diagnostics],
-            skipped=skipped,
-            num_files=num_files,
-            num_functions=num_functions,
-            num_suppressed=len(found) - len(reported),
-            threshold=min(thresholds.values() or map(self.threshold, self.languages)),
-            seconds=time.monotonic() - started,
-            num_excluded=files.num_excluded,
-            thresholds=thresholds,
-            languages=languages,
-        )
+        return CheckRun(checker=self).result(files, progress, report_unused=report_unused)
 
-    def _threshold_of(self, parsed: "_ParsedFile") -> float:
-        return self.threshold(parsed.language) if parsed.min_confidence is None else parsed.min_confidence
+    def check_contents(
+        self,
+        contents: Sequence[tuple[str, bytes]],
+        min_confidence: float,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> list[FileCheck] | None:
+        """Check the contents of files, each with the name of its language; None after `should_stop`.
+
+        Predictions below `min_confidence` are left out.
+        """
+        parsed = [_parse_file(language_named(name), content) for name, content in contents]
+        found = iter(
+            self._checks([each for each in parsed if isinstance(each, _ParsedFile)], min_confidence, should_stop)
+        )
+        checks = [FileCheck([], [], [each], 0, False) if isinstance(each, Skipped) else next(found) for each in parsed]
+        return None if should_stop() else checks
+
+    def _checks(
+        self, files: Sequence["_ParsedFile"], min_confidence: float, should_stop: Callable[[], bool]
+    ) -> list[FileCheck]:
+        pending = [list(self._functions(each)) for each in files]
+        found: dict[_ParsedFile, list[Diagnostic]] = {each: [] for each in files}
+        for file, diagnostic in self._predict(list(chain(*pending)), min_confidence, should_stop):
+            found[file].append(diagnostic)
+        return [
+            FileCheck(
+                sorted(found[file], key=position),
+                [replace(each, source=file.lines.line(each.line)) for each in file.suppressions],
+                list(file.too_long()),
+                sum(len(each.example.nested_slices) for each in functions),
+                is_checked=True,
+            )
+            for file, functions in zip(files, pending, strict=True)
+        ]
 
     def _functions(self, parsed: "_ParsedFile") -> Iterator["_PendingFunction"]:
         slices = outermost_within(parsed.functions, MAX_FUNCTION_NODES)
@@ -190,47 +180,36 @@ class Checker:
             yield _PendingFunction(parsed, start, example)
 
     def _predict(
-        self, pool: Sequence["_PendingFunction"], should_stop: Callable[[], bool] = lambda: False
-    ) -> list["_Found"]:
+        self, pool: Sequence["_PendingFunction"], min_confidence: float, should_stop: Callable[[], bool]
+    ) -> Iterator[tuple["_ParsedFile", Diagnostic]]:
         """Run the models on functions; return unordered predictions above the threshold."""
-        found: list[_Found] = []
         for name, model in self._models.items():
             pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
             lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
                 if should_stop():
-                    return found
+                    return
                 batch = [pending[index] for index in indexes]
                 predictions = vars(model.predict([each.example for each in batch])).values()
                 for row, location, repair, confidence in zip(*map(np.ndarray.tolist, predictions), strict=True):
-                    if location >= 0 and confidence >= self._threshold_of(batch[row].parsed):
-                        diagnostic = batch[row].diagnostic(location, repair, confidence, model.version)
-                        found.append((batch[row].parsed, diagnostic))
-        return found
+                    if location >= 0 and confidence >= min_confidence:
+                        yield batch[row].parsed, batch[row].diagnostic(location, repair, confidence, model.version)
 
 
 class _ParsedFile:
-    """A source text with its tree; `index` is the number of the file."""
+    """A source text with its tree."""
 
-    def __init__(
-        self, text: str, language: Language, path: str, index: int = 0, min_confidence: float | None = None
-    ) -> None:
+    def __init__(self, text: str, language: Language) -> None:
         # Long strings of data in a line do not make a file minified.
         if is_minified(_DATA.sub("", re.sub(language.line_break.decode(), "\n", text))):
             raise ParseError("minified")
-        self.path, self.index, self.language, self.min_confidence = path, index, language, min_confidence
+        self.language = language
         with time_limit(text, language):
             self.traversal = language.parse(text, False)
             self.roles = language.roles(self.traversal)
             self.functions = functions(self.traversal, language)  # nested ones included, in pre-order
             self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
             self.suppressions = suppressions(text, language)
-        self._suppressed = suppressed_codes(self.suppressions)
-
-    def suppresses(self, diagnostic: Diagnostic) -> bool:
-        """Whether a comment suppresses a diagnostic."""
-        codes = self._suppressed.get(None, set()) | self._suppressed.get(diagnostic.line, set())
-        return any(diagnostic.code[:length] in codes for length in range(len(diagnostic.code) + 1))
 
     def too_long(self) -> Iterator[Skipped]:
         """The functions that are not checked as a whole."""
@@ -238,10 +217,7 @@ class _ParsedFile:
             if length > MAX_FUNCTION_NODES:
                 name = qualified_name(self.traversal, self.roles, start, self.language)
                 line = self.traversal.span(start).line or None
-                yield Skipped(self.path, line, f"function over {MAX_FUNCTION_NODES:,} nodes", name)
-
-
-_Found = tuple[_ParsedFile, Diagnostic]
+                yield Skipped("", line, f"function over {MAX_FUNCTION_NODES:,} nodes", name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +250,7 @@ class _PendingFunction:
         if len(text) > _MAX_LINE_CHARS * (last - first + 1):  # other functions may be on these lines
             text = lines.text(Span(*min(each[:2] for each in spans if each.line), *max(each[2:] for each in spans)))
         return Diagnostic(
-            path=parsed.path,
+            path="",
             line=span.line,
             column=lines.characters(span.line, span.column) + 1,
             end_line=span.end_line,
@@ -302,43 +278,8 @@ class _PendingFunction:
         return None if tree.types[node] in self.parsed.language.paired_types else suggestion
 
 
-def _parse_file(file: SourceFile, index: int) -> _ParsedFile | Skipped:
+def _parse_file(language: Language, content: bytes) -> _ParsedFile | Skipped:
     try:
-        text = file.language.decode(file.content)
-        return _ParsedFile(text, file.language, file.path, index, file.min_confidence)
+        return _ParsedFile(language.decode(content), language)
     except ParseError as error:
-        return Skipped(file.path, error.line or None, error.reason, error.detail)
-
-
-def _ordered(found: Sequence[_Found]) -> list[_Found]:
-    """Diagnostics in the order of files and lines."""
-    return sorted(found, key=lambda each: (each[0].index, each[1].line, each[1].column))
-
-
-def _unsuppressed(found: Sequence[_Found]) -> list[_Found]:
-    """Diagnostics in the order of files and lines, without suppressed ones."""
-    return _ordered([each for each in found if not each[0].suppresses(each[1])])
-
-
-def _unused(files: Sequence[_ParsedFile], found: Sequence[_Found]) -> Iterator[_Found]:
-    """A diagnostic for each comment that names the code and suppresses nothing."""
-    lines = {(parsed.index, line) for parsed, each in found for line in (None, each.line)}
-    for parsed in files:
-        for comment in parsed.suppressions:
-            if comment.names(CODE) and (parsed.index, comment.target) not in lines:
-                yield (
-                    parsed,
-                    Diagnostic(
-                        path=parsed.path,
-                        line=comment.line,
-                        column=comment.column,
-                        end_line=comment.line,
-                        end_column=comment.column + len(comment.text.splitlines()[0]),
-                        function="",
-                        name=comment.text,
-                        suggestion="",
-                        confidence=1.0,
-                        source=parsed.lines.line(comment.line),
-                        code=UNUSED,
-                    ),
-                )
+        return Skipped("", error.line or None, error.reason, error.detail)

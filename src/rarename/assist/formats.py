@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
 
 from rarename._version import __version__
 from rarename.assist.diagnostics import CODE, UNUSED, CheckResult, Diagnostic
@@ -47,19 +46,25 @@ _TITLES = {CODE: "variable misuse", UNUSED: "unused suppression"}
 Format = Callable[[CheckResult], str]
 
 
-def as_text(result: CheckResult, *, with_source: bool = False) -> str:
-    """One line per diagnostic, optionally with its source, and a summary."""
-    lines: list[str] = []
-    for each in map(Diagnostic.printable, result.diagnostics):
-        lines.append(f"{each.path}:{each.line}:{each.column}: {each.code} {_described(each)}")
-        if with_source:
-            lines += _underlined(each)
-    return "\n".join([*lines, summary(result)]) + "\n"
+def text_line(diagnostic: Diagnostic) -> str:
+    """A diagnostic in one line."""
+    shown = diagnostic.printable()
+    return f"{shown.path}:{shown.line}:{shown.column}: {shown.code} {_described(shown)}\n"
+
+
+def full_text(diagnostic: Diagnostic) -> str:
+    """A diagnostic with its source line."""
+    return text_line(diagnostic) + "".join(f"{line}\n" for line in _underlined(diagnostic.printable()))
+
+
+def as_text(result: CheckResult) -> str:
+    """One line per diagnostic, and a summary."""
+    return "".join(map(text_line, result.diagnostics)) + summary(result) + "\n"
 
 
 def as_full(result: CheckResult) -> str:
     """As text, with the source line of each diagnostic."""
-    return as_text(result, with_source=True)
+    return "".join(map(full_text, result.diagnostics)) + summary(result) + "\n"
 
 
 def _described(diagnostic: Diagnostic) -> str:
@@ -154,9 +159,14 @@ def _as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
     return {key: getattr(shown, key) for key in _KEYS} | {"confidence": round(shown.confidence, 4)}
 
 
+def json_line(diagnostic: Diagnostic) -> str:
+    """A diagnostic as an object in one line."""
+    return json.dumps(_as_dict(diagnostic), ensure_ascii=False) + "\n"
+
+
 def as_json_lines(result: CheckResult) -> str:
     """One object per line, for each diagnostic: the `findings` of JSON."""
-    return "".join(json.dumps(_as_dict(each), ensure_ascii=False) + "\n" for each in result.diagnostics)
+    return "".join(map(json_line, result.diagnostics))
 
 
 def as_gitlab(result: CheckResult) -> str:
@@ -182,6 +192,8 @@ def as_gitlab(result: CheckResult) -> str:
 
 def as_junit(result: CheckResult) -> str:
     """A report of JUnit: a failed test for each diagnostic, or one passed test."""
+    from xml.sax.saxutils import escape, quoteattr  # imports much of the standard library
+
     cases = []
     for each in map(Diagnostic.printable, result.diagnostics):
         name = quoteattr(f"{each.code} {each.function} line {each.line}")
@@ -195,15 +207,18 @@ def as_junit(result: CheckResult) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="rarename" {counts}>\n{suite}\n</testsuites>\n'
 
 
+def github_line(diagnostic: Diagnostic) -> str:
+    """A diagnostic as a workflow command, which GitHub shows as an annotation."""
+    shown = diagnostic.printable()
+    path = _relative(shown.path).translate(_ESCAPES | _PROPERTY_ESCAPES)
+    message = _described(shown).translate(_ESCAPES)
+    region = f"line={shown.line},endLine={shown.end_line},col={shown.column},endColumn={shown.end_column}"
+    return f"::warning file={path},{region},title={shown.code} {_TITLES[shown.code]}::{message}\n"
+
+
 def as_github(result: CheckResult) -> str:
-    """Workflow commands, which GitHub shows as annotations."""
-    lines = []
-    for each in map(Diagnostic.printable, result.diagnostics):
-        path = _relative(each.path).translate(_ESCAPES | _PROPERTY_ESCAPES)
-        message = _described(each).translate(_ESCAPES)
-        region = f"line={each.line},endLine={each.end_line},col={each.column},endColumn={each.end_column}"
-        lines.append(f"::warning file={path},{region},title={each.code} {_TITLES[each.code]}::{message}\n")
-    return "".join(lines)
+    """Workflow commands, one for each diagnostic."""
+    return "".join(map(github_line, result.diagnostics))
 
 
 def as_sarif(result: CheckResult) -> str:
@@ -232,6 +247,14 @@ FORMATS: dict[str, Format] = {
     "junit": as_junit,
     "sarif": as_sarif,
 }
+
+PARTS: dict[str, Callable[[Diagnostic], str]] = {
+    "text": text_line,
+    "full": full_text,
+    "json-lines": json_line,
+    "github": github_line,
+}
+"""The formats whose findings are written as they are found, each as one part."""
 
 
 def describe_skipped(skipped: list[Skipped], limit: int) -> list[str]:

@@ -3,14 +3,14 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, Any
 
 from rarename.assist.diagnostics import CODE
 from rarename.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 CONFIG_FILES = ("rarename.toml", "pyproject.toml")  # in one folder, the first wins
 
@@ -20,10 +20,12 @@ class Patterns:
     """Patterns as in `.gitignore`, relative to a folder."""
 
     folder: Path
-    spec: GitIgnoreSpec
+    spec: "GitIgnoreSpec"
 
     @classmethod
     def of(cls, folder: Path, lines: list[str] | tuple[str, ...]) -> "Patterns":
+        from pathspec import GitIgnoreSpec  # not needed where there are no patterns
+
         try:
             return cls(folder, GitIgnoreSpec.from_lines(lines))
         except ValueError as error:
@@ -124,6 +126,8 @@ def _value(source: str, folder: Path, key: str, value: Any) -> Any:
 
     keys = [each.name.replace("_", "-") for each in fields(Settings)]
     if key not in keys:
+        from difflib import get_close_matches
+
         close = get_close_matches(key, keys, 1)
         advice = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(keys)}"
         raise UsageError(f"{source}: unknown setting {key!r}; {advice}")

@@ -27,6 +27,7 @@ class Suppression:
     text: str  # of the comment
     target: int | None  # the line whose diagnostics it suppresses; None for the whole file
     codes: tuple[str, ...]  # or their beginnings; empty for all codes
+    source: str = ""  # the text of its line
 
     def covers(self, line: int, code: str) -> bool:
         """Whether it suppresses the diagnostics with a code on a line."""

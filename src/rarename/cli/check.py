@@ -3,8 +3,10 @@
 import argparse
 import os
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,9 @@ from rarename.printable import escaped
 from rarename.syntax import language_named
 
 if TYPE_CHECKING:
+    from rarename.assist.baseline import Entry, KnownFindings
     from rarename.assist.diagnostics import CheckResult, Diagnostic
+    from rarename.assist.file_check import CheckedFile
     from rarename.assist.settings import Configuration
 
 EXAMPLE = """  rarename check src/
@@ -76,6 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group("--output-format", choices=FORMAT_NAMES, help=f"{explained} (default: full on a terminal, else text)")
     group("--output-file", type=Path, metavar="FILE", help="write the findings to a file")
     group("--statistics", action="store_true", help="count the findings instead of listing them")
+    group(
+        "--jobs", type=number(int, 1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
+    )
+    group("--no-cache", action="store_true", help="compute all findings, also those of files that did not change")
     group("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
 
     group = parser.add_argument_group("old findings").add_argument
@@ -91,55 +99,89 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rarename.assist.changed_lines import changed_lines, is_touched
-    from rarename.assist.check import Checker
-    from rarename.assist.formats import FORMATS, describe_skipped, explain, statistics, summary
+    from rarename.assist.baseline import KnownFindings, read_baseline
+    from rarename.assist.cache import Cache
+    from rarename.assist.formats import FORMATS, PARTS, describe_skipped, explain, statistics, summary
+    from rarename.assist.run import CheckRun
     from rarename.assist.selection import Selection
-    from rarename.cli.display import Display
+    from rarename.cli.interrupt import GracefulInterrupt
 
     if arguments.explain:
         write(explain(arguments.explain))
         return 0
+    started = time.monotonic()
     configuration = _configuration(arguments)
     settings = configuration.settings_for(Path.cwd())
     if arguments.write_baseline and not settings.baseline:
         raise UsageError("--write-baseline needs the name of a file: --baseline FILE")
     if arguments.write_baseline and arguments.since:
         raise UsageError("--write-baseline writes all findings; leave out --since")
-    changed = changed_lines(Path.cwd(), arguments.since) if arguments.since else None
-    checker = Checker.load(*arguments.model)
+    changed = None
+    if arguments.since:
+        from rarename.assist.changed_lines import changed_lines, is_touched
+
+        changed = changed_lines(Path.cwd(), arguments.since)
+    check = CheckRun(arguments.model, jobs=arguments.jobs, cache=None if arguments.no_cache else Cache())
     only = language_named(arguments.language) if arguments.language else None
     if only:
-        checker.model(only)  # raises if the models are for other languages
+        check.threshold(only)  # raises if the models are for other languages
     paths = arguments.paths or ["-" if arguments.stdin_filename else "."]
-    selection = Selection(configuration, changed)
-    files = Files(paths, checker.languages, only, selection, arguments.stdin_filename)
-    with Display() as progress:
-        result = checker.check_files(files, progress, report_unused=arguments.report_unused_noqa)
+    files = Files(paths, check.languages, only, Selection(configuration, changed), arguments.stdin_filename)
     real_paths = files.real_paths
-    if settings.baseline:
-        result = _apply_baseline(settings.baseline, result, real_paths, arguments.write_baseline)
-    if changed is not None:
-        touched = [
-            each
-            for each in result.diagnostics
-            if each.path not in real_paths or is_touched(each, changed.get(real_paths[each.path]))
-        ]
-        result = replace(result, diagnostics=touched)
-    if arguments.diff or arguments.fix or arguments.add_noqa:
-        result = _change_files(arguments, result, real_paths)
+    entries = read_baseline(settings.baseline) if settings.baseline and not arguments.write_baseline else []
+    known = KnownFindings(entries)
     name = settings.output_format or ("full" if sys.stdout.isatty() and not arguments.output_file else "text")
+    changes_files = arguments.diff or arguments.fix or arguments.add_noqa
+    is_whole = changes_files or arguments.write_baseline or arguments.statistics or arguments.output_file
+    part = None if is_whole else PARTS.get(name)  # writes a finding at once
+
+    checked: list[CheckedFile] = []
+    num_known = 0
+    with ExitStack() as stack, GracefulInterrupt() as interrupt:
+        display = None
+        for file in check.checked_files(files, report_unused=arguments.report_unused_noqa, should_stop=interrupt):
+            found = known.new(file.diagnostics)
+            num_known += len(file.diagnostics) - len(found)
+            if changed is not None and file.path in real_paths:
+                found = [each for each in found if is_touched(each, changed.get(real_paths[file.path]))]
+            checked.append(replace(file, diagnostics=found))
+            if part and found:
+                with display.hidden() if display and sys.stdout.isatty() else nullcontext():
+                    write("".join(map(part, found)))
+            if display:
+                display.advance()
+            elif time.monotonic() - started > 1:
+                from rarename.cli.display import Display  # not needed for what takes less time than its import
+
+                display = stack.enter_context(Display(started))
+                display.start("checking", len(files))
+                display.advance(len(checked))
+    result = replace(check.put_together(checked, files, started), num_in_baseline=num_known)
+
+    if not interrupt.is_requested:
+        if arguments.write_baseline and settings.baseline:
+            result = _write_baseline(settings.baseline, result, real_paths)
+        elif settings.baseline:
+            _shrink_baseline(settings.baseline, entries, known, result, real_paths)
+        if changes_files:
+            result = _change_files(arguments, result, real_paths)
     if name not in ("json", "sarif"):  # these contain what was skipped
         for line in describe_skipped(result.skipped, MAX_SKIPS_SHOWN):
             print(line, file=sys.stderr)
-    if not arguments.diff:
+    if part:
+        text = summary(result) + "\n" if name in ("text", "full") else ""
+    else:
         text = statistics(result) if arguments.statistics else FORMATS[name](result)
+    if not arguments.diff:
         if arguments.output_file:
             write_text(arguments.output_file, text)
         else:
             write(text)
     if name == "github" or arguments.output_file or arguments.diff or arguments.statistics:
         print(summary(result), file=sys.stderr)
+    if interrupt.is_requested:
+        print(f"rarename check: interrupted after {len(checked):,} of {len(files):,} files", file=sys.stderr)
+        return 130
     if result.exit_code == 2:
         print("rarename check: no file could be checked", file=sys.stderr)
     return 0 if arguments.exit_zero and result.exit_code == 1 else result.exit_code
@@ -160,34 +202,42 @@ def _configuration(arguments: argparse.Namespace) -> "Configuration":
     return Configuration(overrides, arguments.config, arguments.isolated)
 
 
-def _apply_baseline(path: Path, result: "CheckResult", real_paths: dict[str, Path], is_written: bool) -> "CheckResult":
-    """The result without old findings. The baseline loses what is gone; it gets new findings only on request."""
+def _write_baseline(path: Path, result: "CheckResult", real_paths: dict[str, Path]) -> "CheckResult":
+    """Write all findings to the baseline; the result has the others."""
     from rarename.assist import baseline
 
-    folder, thresholds = (
-        path.parent.resolve(),
-        {real_paths[name]: value for name, value in result.thresholds.items() if name in real_paths},
-    )
-    if is_written:
-        old = baseline.read_baseline(path) if path.exists() else []
-        misuses = [each for each in result.diagnostics if each.fingerprint]
-        entries = baseline.merged_entries(old, baseline.entries_of(misuses, real_paths, folder), folder, thresholds)
-        baseline.write_baseline(path, entries)
-        print(escaped(f"rarename check: wrote {len(entries):,} findings to {path}"), file=sys.stderr)
-        others = [each for each in result.diagnostics if not each.fingerprint]
-        return replace(result, diagnostics=others, num_in_baseline=len(misuses))
-    entries = baseline.read_baseline(path)
-    new, gone = baseline.split_by_baseline(result.diagnostics, entries)
-    remaining = baseline.remaining_entries(entries, gone, folder, thresholds)
-    if len(remaining) < len(entries):
-        try:
-            baseline.write_baseline(path, remaining)
-        except OSError as error:
-            message = f"rarename check: {path} cannot be written ({error.strerror}); old entries stay in it"
-        else:
-            message = f"rarename check: {len(entries) - len(remaining):,} findings are gone; removed from {path}"
-        print(escaped(message), file=sys.stderr)
-    return replace(result, diagnostics=new, num_in_baseline=len(result.diagnostics) - len(new))
+    folder = path.parent.resolve()
+    old = baseline.read_baseline(path) if path.exists() else []
+    misuses = [each for each in result.diagnostics if each.fingerprint]
+    new = baseline.entries_of(misuses, real_paths, folder)
+    entries = baseline.merged_entries(old, new, folder, _thresholds(result, real_paths))
+    baseline.write_baseline(path, entries)
+    print(escaped(f"rarename check: wrote {len(entries):,} findings to {path}"), file=sys.stderr)
+    others = [each for each in result.diagnostics if not each.fingerprint]
+    return replace(result, diagnostics=others, num_in_baseline=len(misuses))
+
+
+def _shrink_baseline(
+    path: Path, entries: "list[Entry]", known: "KnownFindings", result: "CheckResult", real_paths: dict[str, Path]
+) -> None:
+    """Remove from the baseline what is gone. It gets new findings only on request."""
+    from rarename.assist import baseline
+
+    thresholds = _thresholds(result, real_paths)
+    remaining = baseline.remaining_entries(entries, known.gone(), path.parent.resolve(), thresholds)
+    if len(remaining) == len(entries):
+        return
+    try:
+        baseline.write_baseline(path, remaining)
+    except OSError as error:
+        message = f"rarename check: {path} cannot be written ({error.strerror}); old entries stay in it"
+    else:
+        message = f"rarename check: {len(entries) - len(remaining):,} findings are gone; removed from {path}"
+    print(escaped(message), file=sys.stderr)
+
+
+def _thresholds(result: "CheckResult", real_paths: dict[str, Path]) -> dict[Path, float]:
+    return {real_paths[name]: value for name, value in result.thresholds.items() if name in real_paths}
 
 
 def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_paths: dict[str, Path]) -> "CheckResult":

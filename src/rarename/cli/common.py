@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rarename.config import MAX_SIZE
 from rarename.errors import RarenameError, UsageError
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
 
@@ -77,6 +76,8 @@ def number(kind: type[float], minimum: float, maximum: float = math.inf) -> Call
 
 def vocabulary_size(text: str) -> int:
     """An argparse type: a whole number, or `max` for all values."""
+    from rarename.config import MAX_SIZE  # imports numpy
+
     return MAX_SIZE if text == "max" else int(number(int, 0)(text))
 
 

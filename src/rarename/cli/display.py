@@ -1,9 +1,8 @@
-"""Progress on stderr, tables, and Ctrl-C."""
+"""Progress on stderr, and tables."""
 
-import signal
 import time
-from collections.abc import Mapping, Sequence
-from types import FrameType
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from rich.console import Console
@@ -73,13 +72,15 @@ def table_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], digits: in
 class Display:
     """Shows activities on stderr: bars on a terminal, lines elsewhere. It is a `rarename.progress.Progress`."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: float | None = None) -> None:
+        """`began` is the time of `time.monotonic` when the work began, if that was before now."""
         console = Console(stderr=True, markup=False, emoji=False, highlight=False)
         columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), _StatusColumn())
         self._bars = Progress(*columns, console=console, refresh_per_second=2, disable=not console.is_terminal)
         self._tasks: dict[str, Task] = {}
         self._stage = ""
-        self._began = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        self._began = self._last_line if began is None else began
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +97,18 @@ class Display:
     def advance(self, steps: int = 1) -> None:
         task = self._tasks[self._stage]
         self.update(self._stage, task.completed + steps, task.total)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the bars while something else is written to the terminal."""
+        is_shown = self._bars.live.is_started
+        if is_shown:
+            self._bars.live.transient = True
+            self._bars.stop()
+        yield
+        if is_shown:
+            self._bars.live.transient = False
+            self._bars.start()
 
     def log(self, text: str) -> None:
         self._bars.console.print(text, soft_wrap=True)
@@ -146,31 +159,3 @@ def _status(task: Task) -> str:
     if not status and task.time_remaining:
         status = f"about {format_duration(task.time_remaining)} left"
     return ", ".join(filter(None, [f"{task.completed:,} of {task.total:,}", status, task.fields.get("metrics")]))
-
-
-class GracefulInterrupt:
-    """The first Ctrl-C asks the work to stop and save, the second one raises KeyboardInterrupt.
-
-    The object is called by the work to learn whether it should stop. Before the first call there is nothing to save, so
-    Ctrl-C raises at once. torchrun repeats a Ctrl-C of the terminal: `second_raises=False` ignores repetitions.
-    """
-
-    def __init__(self, second_raises: bool = True) -> None:
-        self.is_requested = self._has_work_begun = False
-        self._second_raises = second_raises
-
-    def __enter__(self) -> Self:
-        self._previous_handler = signal.signal(signal.SIGINT, self._handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._previous_handler)
-
-    def __call__(self) -> bool:
-        self._has_work_begun = True
-        return self.is_requested
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if not self._has_work_begun or (self.is_requested and self._second_raises):
-            raise KeyboardInterrupt
-        self.is_requested = True

@@ -17,7 +17,8 @@ from rarename.cli.common import (
     write,
     write_json,
 )
-from rarename.cli.display import Display, GracefulInterrupt, describe_metrics, format_duration
+from rarename.cli.display import Display, describe_metrics, format_duration
+from rarename.cli.interrupt import GracefulInterrupt
 from rarename.sweep.trial import TrialStatus
 
 EXAMPLE = """  rarename sweep experiments/misuse-python.toml --list

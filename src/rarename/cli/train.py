@@ -77,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import torch
 
-    from rarename.cli.display import Display, GracefulInterrupt
+    from rarename.cli.display import Display
+    from rarename.cli.interrupt import GracefulInterrupt
     from rarename.runs.run import train
     from rarename.runs.tensorboard import TensorBoardLogger
     from rarename.training.distributed import init_distributed

@@ -11,15 +11,18 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
     └── README.md           data, split, command and metrics
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rarename.config import ExperimentConfig, load_config
-from rarename.encoding import Encoding
 from rarename.errors import RunError
-from rarename.reading import read_toml
+from rarename.reading import open_regular, read_toml
 from rarename.syntax import LANGUAGES, Language
+
+if TYPE_CHECKING:
+    from rarename.config import ExperimentConfig
+    from rarename.encoding import Encoding
 
 CONFIG, ENCODING, CHECK_SETTINGS, ONNX_MODEL = "config.toml", "encoding.json", "check.toml", "model.onnx"
 
@@ -32,13 +35,15 @@ class ModelFolder:
     """A trained model on disk, without its weights."""
 
     path: Path
-    config: ExperimentConfig
-    encoding: Encoding
+    config: "ExperimentConfig"
+    encoding: "Encoding"
     language: Language
 
     @classmethod
     def load(cls, path: Path, task: str) -> "ModelFolder":
         """Read a folder that holds a model of a task."""
+        from rarename.encoding import Encoding  # not needed for what is cached
+
         config = load_run_config(path)
         if config.task.name != task:
             raise RunError(f"{path} is a run of {config.task.name}; expected one of {task}")
@@ -48,28 +53,45 @@ class ModelFolder:
     @property
     def version(self) -> str:
         """The name of the folder, and the version that `check.toml` gives."""
-        version = self._check_settings()["version"]
+        version = _check_settings(self.path)["version"]
         return f"{self.path.name} {version}" if version else self.path.name
 
     def threshold(self) -> float:
         """The confidence from which predictions are reported by default."""
-        return float(self._check_settings()["min_confidence"])
+        return default_threshold(self.path)
 
-    def _check_settings(self) -> dict[str, Any]:
-        defaults: dict[str, Any] = {"min_confidence": DEFAULT_THRESHOLD, "version": ""}
-        path = self.path / CHECK_SETTINGS
-        if not path.exists():
-            return defaults
-        try:
-            settings = read_toml(path)
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read: {error}") from error
-        if unknown := settings.keys() - defaults.keys():
-            raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence or version")
-        value = (defaults | settings)["min_confidence"]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise RunError(f"{path}: min_confidence is {value!r}; expected a number from 0 to 1")
-        return defaults | settings
+
+def default_threshold(folder: Path) -> float:
+    """The confidence from which predictions of a model are reported by default."""
+    return float(_check_settings(folder)["min_confidence"])
+
+
+def model_digest(folder: Path) -> str:
+    """A hash of all that the predictions of a model depend on."""
+    digest = hashlib.sha256()
+    weights = ONNX_MODEL if (folder / ONNX_MODEL).exists() else "model.safetensors"
+    for name in (CONFIG, ENCODING, CHECK_SETTINGS, weights):
+        if (path := folder / name).exists():
+            with open_regular(path) as file:
+                digest.update(name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _check_settings(folder: Path) -> dict[str, Any]:
+    defaults: dict[str, Any] = {"min_confidence": DEFAULT_THRESHOLD, "version": ""}
+    path = folder / CHECK_SETTINGS
+    if not path.exists():
+        return defaults
+    try:
+        settings = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from error
+    if unknown := settings.keys() - defaults.keys():
+        raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence or version")
+    value = (defaults | settings)["min_confidence"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise RunError(f"{path}: min_confidence is {value!r}; expected a number from 0 to 1")
+    return defaults | settings
 
 
 def packaged_model(language: str, task: str = "misuse") -> Path:
@@ -83,14 +105,16 @@ def packaged_model(language: str, task: str = "misuse") -> Path:
     return folder
 
 
-def load_run_config(folder: Path) -> ExperimentConfig:
+def load_run_config(folder: Path) -> "ExperimentConfig":
     """The config of a run or a packaged model."""
     if not (folder / CONFIG).is_file():
         raise RunError(f"{folder} is not a run: it has no {CONFIG}; create one with `rarename train`")
+    from rarename.config import load_config
+
     return load_config(folder / CONFIG)
 
 
-def _language(encoding: Encoding, path: Path) -> Language:
+def _language(encoding: "Encoding", path: Path) -> Language:
     """The language whose root node the encoding has."""
     for language in LANGUAGES.values():
         if language.root_type and language.root_type in encoding.types:

@@ -10,7 +10,7 @@ POOL_BATCHES = 100
 
 
 def bucketed_batches(
-    lengths: NDArray[np.int64], max_nodes: int, rng: np.random.Generator | None, batch_size: int = 0
+    lengths: NDArray[np.int64], max_nodes: int, rng: "np.random.Generator | None", batch_size: int = 0
 ) -> Iterator[list[int]]:
     """Divide snippets into batches of at most `max_nodes` nodes, padding included, or of `batch_size` snippets.
 

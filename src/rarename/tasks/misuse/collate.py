@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from rarename.syntax.functions import Slice
 from rarename.syntax.traversal import IDENTIFIER_ROLES
 from rarename.tasks.batch import Array, Batch, pad
 from rarename.tasks.misuse.functions import Function, Mask, NestedFunctions
-from rarename.tasks.misuse.injection import InjectedBug
 from rarename.vocabulary import Special, rank_to_id
+
+if TYPE_CHECKING:
+    from rarename.tasks.misuse.injection import InjectedBug  # which imports the random generators of numpy
 
 _MAX_COUNTS = (3, 2, 3)
 NUM_USAGES = 1 + math.prod(count + 1 for count in _MAX_COUNTS)
@@ -36,7 +38,7 @@ class MisuseExample:
     """A function with its bugs, or clean, and the seed of its placeholders."""
 
     function: Function
-    bugs: tuple[InjectedBug, ...]  # at most one, unless it is a multi-bug example
+    bugs: "tuple[InjectedBug, ...]"  # at most one, unless it is a multi-bug example
     seed: int
     is_multi_bug: bool = False
     nested_slices: tuple[Slice, ...] = ()  # the function and those in it, if each of them gets its own prediction
