@@ -12,7 +12,13 @@ from rarename.errors import UsageError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder, which is renamed to `path` when the block ends without an error."""
+    """A temporary path in the same folder, which is renamed to `path` when the block ends without an error.
+
+    A device or a pipe, such as /dev/stdout, is written itself: renaming a file to it would remove it.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")  # two machines may write the same file
     try:
         yield temporary

@@ -111,3 +111,11 @@ def test_findings_are_written_as_they_are_found(tree, capfd, monkeypatch):
     monkeypatch.setattr(Checker, "check_contents", check_contents)
     assert main(["check", "--jobs", "1", "--no-cache"]) == 1
     assert [out.count("RN001") for out in written[:4]] == [0, 1, 1, 1]
+
+
+def test_output_to_a_device_or_a_pipe_leaves_it_in_place(tree):
+    os.mkfifo("pipe")
+    with subprocess.Popen([sys.executable, "-m", "rarename", "check", "m0.py", "--output-file", "pipe"]) as process:
+        assert "m0.py:2:20" in (tree / "pipe").read_text()
+        assert process.wait() == 1
+    assert (tree / "pipe").is_fifo()
