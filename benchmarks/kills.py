@@ -201,16 +201,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     rng, report = random.Random(arguments.seed), {}
-    with tempfile.TemporaryDirectory() as temporary:
-        work = Path(temporary)
-        for package in ("json", "logging", "email", "http", "urllib", "html", "wsgiref"):
-            source = Path(sysconfig.get_paths()["stdlib"]) / package
-            shutil.copytree(source, work / "sources" / package, ignore=shutil.ignore_patterns("__pycache__"))
-        if any(COMMANDS[name].needs_corpus for name in arguments.commands):
-            arguments_of_corpus = ["prepare", "corpus", "sources", "--language", "python", "--jobs", "1"]
-            subprocess.run([*RAREN, *arguments_of_corpus], cwd=work, check=True, capture_output=True)
-        for name in arguments.commands:
-            report[name] = dict(kill_often(name, arguments.kills, work, rng))
+    work = Path(tempfile.mkdtemp())  # stays if something differs
+    for package in ("json", "logging", "email", "http", "urllib", "html", "wsgiref"):
+        source = Path(sysconfig.get_paths()["stdlib"]) / package
+        shutil.copytree(source, work / "sources" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    if any(COMMANDS[name].needs_corpus for name in arguments.commands):
+        arguments_of_corpus = ["prepare", "corpus", "sources", "--language", "python", "--jobs", "1"]
+        subprocess.run([*RAREN, *arguments_of_corpus], cwd=work, check=True, capture_output=True)
+    for name in arguments.commands:
+        report[name] = dict(kill_often(name, arguments.kills, work, rng))
+    shutil.rmtree(work)
     print(json.dumps(report))
     return 0
 

@@ -1,19 +1,21 @@
 """Sessions that compute with ONNX Runtime, on one thread."""
 
 import os
+from threading import Timer
 from typing import Any
-
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or it reports its use to its makers and keeps an id in the home
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from rarename.config import CompletionConfig
 from rarename.errors import RunError
 from rarename.inference.model_folder import ONNX_MODEL, ModelFolder
 from rarename.inference.session import Arrays, Cache
+from rarename.reading import open_regular
 
 MAX_MODEL_BYTES = 2_000_000_000  # a file of this format cannot be larger
+MAX_SECONDS = 300  # for one batch, which takes a second: a graph may contain loops
 PAST, PRESENT = "past_", "present_"
 """Prefixes of a cache in the graph: `past_keys_0` is an input, and `present_keys_0` the output that replaces it."""
 
@@ -34,37 +36,73 @@ class OnnxSession:
     def __init__(self, folder: ModelFolder) -> None:
         path = folder.path / ONNX_MODEL
         try:
-            if (num_bytes := path.stat().st_size) > MAX_MODEL_BYTES:
-                raise RunError(f"{path} has {num_bytes:,} bytes; expected at most {MAX_MODEL_BYTES:,}")
+            with open_regular(path) as file:
+                content = file.read(MAX_MODEL_BYTES + 1)
+            if len(content) > MAX_MODEL_BYTES:
+                raise ValueError(f"it has more than {MAX_MODEL_BYTES:,} bytes")
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = 4  # errors are raised as exceptions
             # The weights must be in the file itself: files that the graph names are looked up in no folder.
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
-            self._session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
-        except RunError:
-            raise
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime has many classes of errors without a common base
             raise RunError(f"{path} cannot be loaded: {error}; export it again with `rarename export model`") from error
-        self._path = path
-        self._inputs = {each.name: each for each in self._session.get_inputs()}
+        self._path, self._folder = path, folder
+        self._inputs = {each.name for each in self._session.get_inputs()}
         self._outputs = [each.name for each in self._session.get_outputs()]
 
     def run(self, inputs: Arrays, cache: Cache | None = None) -> dict[str, NDArray[Any]]:
         feed = {name: np.ascontiguousarray(array) for name, array in inputs.items() if name in self._inputs}
+        shapes = self._output_shapes(inputs)
         if isinstance(cache, OnnxCache):
             feed |= {PAST + name: np.ascontiguousarray(array) for name, array in cache.arrays.items()}
-        outputs = dict(zip(self._outputs, self._session.run(None, feed), strict=True))
+            for name, array in cache.arrays.items():
+                shapes[PRESENT + name] = (
+                    *array.shape[:-2],
+                    array.shape[-2] + shapes["type_logits"][1],
+                    array.shape[-1],
+                )
+        options = onnxruntime.RunOptions()
+        timer = Timer(MAX_SECONDS, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            outputs = dict(zip(self._outputs, self._session.run(None, feed, options), strict=True))
+        except Exception as error:  # as above
+            raise self._error(f"cannot be computed: {error}") from error
+        finally:
+            timer.cancel()
+        found = {name: (array.shape, array.dtype) for name, array in outputs.items()}
+        for name in sorted(shapes.keys() | found.keys()):
+            expected = (shapes[name], np.dtype(np.float32)) if name in shapes else "no such output"
+            if found.get(name) != expected:
+                raise self._error(f"computes {name} as {found.get(name, 'nothing')}; expected {expected}")
         if any(np.isnan(array).any() for array in outputs.values()):
-            raise RunError(f"{self._path} computes NaN; its weights are damaged, export it again")
+            raise self._error("computes NaN")
         if isinstance(cache, OnnxCache):
             cache.arrays = {name: outputs.pop(PRESENT + name) for name in cache.arrays}
         return outputs
 
+    def _error(self, problem: str) -> RunError:
+        return RunError(f"{self._path} {problem}; it is damaged or of another run, export it again")
+
+    def _output_shapes(self, inputs: Arrays) -> dict[str, tuple[int, ...]]:
+        task, encoding, (batch, length) = self._folder.config.task, self._folder.encoding, inputs["types"].shape
+        if not isinstance(task, CompletionConfig):
+            num_locations = length if task.pointer_head == "conditional" else 1
+            return {"location_logits": (batch, 1 + length), "repair_logits": (batch, num_locations, length)}
+        logits = {"type_logits": (batch, length, encoding.num_types), "value_logits": (batch, encoding.num_values)}
+        pointer = {"copy_log_probs": inputs["has_value"].shape, "gate_logit": (batch,)}
+        return logits | (pointer if task.copy_pointer else {})
+
     def new_cache(self) -> Cache:
-        past = [each for name, each in self._inputs.items() if name.startswith(PAST)]
-        if not past:
+        if not isinstance(task := self._folder.config.task, CompletionConfig):
             raise ValueError("only a causal model can cache keys and values")
-        shapes = {each.name.removeprefix(PAST): [*each.shape[:-2], 0, each.shape[-1]] for each in past}
-        sizes = {name: [1 if isinstance(size, str) else size for size in shape] for name, shape in shapes.items()}
-        return OnnxCache({name: np.zeros(size, dtype=np.float32) for name, size in sizes.items()})
+        model = self._folder.config.model
+        shape = (1, model.num_heads, 0, model.d_model // model.num_heads)
+        shapes: dict[str, tuple[int, ...]]
+        shapes = {f"{kind}_{layer}": shape for layer in range(model.num_layers) for kind in ("keys", "values")}
+        if task.copy_pointer and PAST + "pointer_keys" in self._inputs:
+            shapes["pointer_keys"] = (1, 0, model.d_model)
+        return OnnxCache({name: np.zeros(size, dtype=np.float32) for name, size in shapes.items()})

@@ -1,0 +1,93 @@
+"""Graphs that somebody else made: an error that names the file, never a crash, a wait or a prediction."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from rarename.assist.check import Checker
+from rarename.errors import RunError
+from rarename.inference import onnx_session
+from rarename.inference.model_folder import packaged_model
+
+onnx = pytest.importorskip("onnx")
+FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+helper, from_array = onnx.helper, onnx.numpy_helper.from_array
+OUTPUTS = ("location_logits", "repair_logits")
+
+
+def constants(shape):
+    """A graph whose outputs are zeros of a shape."""
+    nodes = [helper.make_node("ConstantOfShape", ["shape"], [name]) for name in OUTPUTS]
+    return nodes, FLOAT, [from_array(np.array(shape), "shape")]
+
+
+def endless_loop():
+    cond, value = (helper.make_tensor_value_info(name, kind, None) for name, kind in (("c", BOOL), ("v", INT64)))
+    next_cond, next_value = (
+        helper.make_tensor_value_info(f"{each.name}2", kind, None) for each, kind in ((cond, BOOL), (value, INT64))
+    )
+    step = helper.make_tensor_value_info("i", INT64, [])
+    nodes = [helper.make_node("Identity", [name], [f"{name}2"]) for name in "cv"]
+    body = helper.make_graph(nodes, "body", [step, cond, value], [next_cond, next_value])
+    loops = [helper.make_node("Loop", ["n", "true", "types"], [name], body=body) for name in OUTPUTS]
+    return loops, INT64, [from_array(np.array(2**60), "n"), from_array(np.array(True), "true")]
+
+
+def external_weights():
+    weights = onnx.TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
+    weights.external_data.add(key="location", value="../../../../etc/hostname")
+    return (
+        [helper.make_node("Identity", ["w"], [name]) for name in OUTPUTS],
+        FLOAT,
+        [weights],
+    )
+
+
+def large_weights():
+    weights = onnx.TensorProto(name="w", data_type=FLOAT, dims=[2**31, 2**20])
+    return (
+        [helper.make_node("Identity", ["w"], [name]) for name in OUTPUTS],
+        FLOAT,
+        [weights],
+    )
+
+
+def unknown_operator():
+    return [helper.make_node("Evil", ["types"], ["location_logits"], domain="evil")], FLOAT, []
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (constants([1, 3]), r"computes location_logits as \(\(1, 3\), dtype\('float32'\)\); expected \(\(1, 13\)"),
+        (constants([2**40, 2**20]), "cannot be computed: .*"),
+        (endless_loop(), "cannot be computed: .*terminat"),
+        (external_weights(), "cannot be loaded: .*external"),
+        (large_weights(), "cannot be loaded: "),
+        (unknown_operator(), "cannot be loaded: .*not a registered"),
+    ],
+    ids=["shape", "memory", "loop", "external", "weights", "operator"],
+)  # fmt: skip
+def test_a_hostile_graph_is_an_error(tmp_path, monkeypatch, graph, message):
+    monkeypatch.setattr(onnx_session, "MAX_SECONDS", 1)
+    nodes, kind, weights = graph
+    inputs = [helper.make_tensor_value_info(name, INT64, ["b", "l"]) for name in ("types", "values")]
+    outputs = [helper.make_tensor_value_info(name, kind, None) for node in nodes for name in node.output]
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("evil", 1)]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, outputs, weights), opset_imports=imports, ir_version=9
+    )
+    folder = shutil.copytree(packaged_model("python"), tmp_path / "model")
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(RunError, match=rf"(?is)model\.onnx {message}"):
+        Checker.load(folder).check("def area(width, height):\n    return width * width\n", "python")
+
+
+def test_a_pipe_in_place_of_a_graph_is_an_error(tmp_path):
+    folder = shutil.copytree(packaged_model("python"), tmp_path / "model")
+    (folder / "model.onnx").unlink()
+    os.mkfifo(folder / "model.onnx")
+    with pytest.raises(RunError, match="not a regular file"):
+        Checker.load(folder)
