@@ -151,6 +151,15 @@ def test_archive_within_an_archive_is_not_opened(tmp_path):
     assert reasons_of(path) == [("pkg/data.tar.gz", "archive inside a folder or archive", "")]
 
 
+@pytest.mark.parametrize("ending", ["zip", "tar"])
+def test_installed_packages_are_left_out(tmp_path, ending):
+    members = [*GOOD, ("node_modules/x/c.py", b"1"), ("node_modules/d.py", b"1"), ("lib/node_modules/e.py", b"1")]
+    documents, skips = read_all(source_of(make(tmp_path / f"x.{ending}", members)))
+    assert list(documents) == ["pkg/a.py", "pkg/lib/b.py"]
+    folders = ["pkg/lib/node_modules", "pkg/node_modules"]
+    assert sorted(reasons(skips)) == [(folder, "folder left out", "installed packages") for folder in folders]
+
+
 def test_large_member_is_left_out(tmp_path):
     members = [("big.py", bytes(range(256)) * 10), ("a.py", b"1")]
     options = SourceOptions(max_file_bytes=1000)

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 
 from rarename.corpus.document import Chunk, Document, Skip, Source, make_chunks
 from rarename.corpus.streams import STREAM_ERRORS, BudgetExceeded, MeteredStream, open_stream
-from rarename.discovery import Reason, display_path, is_archive, over_limit, printable
+from rarename.discovery import EXCLUDED_FOLDERS, Reason, display_path, is_archive, over_limit, printable
 
 BROKEN, OVER_BUDGET = "archive is broken", "archive over its limits"
 
@@ -101,6 +101,13 @@ class ArchiveSource(Source):
             return self._skip(name, Reason.ARCHIVE_WITHIN) if is_archive(name) else None
         if fault := _name_fault(name):
             return self._skip(name, "unsafe name", fault)
+        folders = name.split("/")[:-1]
+        for number, folder in enumerate(folders, start=1):
+            if folder in EXCLUDED_FOLDERS:
+                excluded = "/".join(folders[:number])
+                is_new = excluded not in seen
+                seen.add(excluded)
+                return self._skip(excluded, Reason.FOLDER_LEFT_OUT, EXCLUDED_FOLDERS[folder]) if is_new else None
         if size > self.options.max_file_bytes:
             return self._skip(name, over_limit(self.options.max_file_bytes), f"{size} bytes")
         path = self._path_within(name)
