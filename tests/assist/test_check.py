@@ -176,7 +176,7 @@ def test_a_check_can_be_stopped(checker):
 def test_functions_with_one_variable_have_no_diagnostic(checker, tmp_path):
     write(tmp_path, m="def f():\n    return 1\n\ndef g(a):\n    return a\n\nx = y\n")
     result = check_files(checker, tmp_path)
-    assert (result.diagnostics, result.num_functions, result.num_files, result.skipped) == ([], 2, 1, [])
+    assert (result.findings, result.num_functions, result.num_files, result.skipped) == ([], 2, 1, [])
     assert result.exit_code == 0
 
 
@@ -238,7 +238,7 @@ def test_suppressed_diagnostics_are_counted(checker, tmp_path):
     text = "".join(f"{line}  # noqa\n" for line in AREA.splitlines())
     write(tmp_path, m=text)
     result = check_files(checker, tmp_path)
-    assert (result.diagnostics, result.num_suppressed, result.exit_code) == ([], 1, 0)
+    assert (result.findings, result.num_suppressed, result.exit_code) == ([], 1, 0)
     assert checker.check(text, "python") == []
 
 
@@ -248,7 +248,7 @@ def test_each_nested_function_has_its_own_diagnostic(tmp_path):
     write(tmp_path, m=f"def outer(width, height):\n{area}{load}    return area(width, height), load(width)\n")
     result = check_files(Checker.load(threshold=0), tmp_path)
     assert result.num_functions == 3
-    *inner, outer = ((each.function, each.line, each.suggestion) for each in result.diagnostics)
+    *inner, outer = ((each.function, each.line, each.suggestion) for each in result.findings)
     assert inner == [("outer.area", 3, "right"), ("outer.load", 6, "file")]
     assert outer[:2] == ("outer", 7)
 
@@ -257,7 +257,7 @@ def test_of_a_function_that_is_too_long_only_nested_functions_are_checked(checke
     inner = "    def inner(a, b):\n        return a + b\n"
     write(tmp_path, m="def outer(a, b):\n" + inner + "    a = b\n" * 2_000 + "\ndef after(a, b):\n    return a\n")
     result = check_files(checker, tmp_path)
-    assert [each.function for each in result.diagnostics] == ["outer.inner", "after"]
+    assert [each.function for each in result.findings] == ["outer.inner", "after"]
     assert (result.num_functions, result.exit_code) == (2, 1)
     assert result.skipped == [Skipped(f"{tmp_path}/m.py", 1, "function over 2,000 nodes", "outer")]
 
@@ -293,7 +293,7 @@ def test_bad_files_are_skipped_with_a_reason_and_the_others_checked(both, tmp_pa
     (tmp_path / "latin.py").write_bytes(b"# coding: latin-1\ndef f(\xe4, b): return \xe4\n")
     (tmp_path / "notes.txt").write_text("no code")
     result = check_files(both, tmp_path)
-    assert [each.path for each in result.diagnostics] == [f"{tmp_path}/good.py", f"{tmp_path}/latin.py"]
+    assert [each.path for each in result.findings] == [f"{tmp_path}/good.py", f"{tmp_path}/latin.py"]
     assert result.num_files == 3
     skipped = {entry.path: entry for entry in result.skipped}
     assert {path.removeprefix(f"{tmp_path}/") for path in skipped} == BAD.keys()
@@ -320,7 +320,7 @@ def folder(tmp_path):
 
 def test_links_installed_packages_and_special_files_of_a_folder_are_left_out(checker, folder):
     result = check_files(checker, folder)
-    assert [each.path for each in result.diagnostics] == [f"{folder}/a/m.py"]
+    assert [each.path for each in result.findings] == [f"{folder}/a/m.py"]
     assert [(entry.path.removeprefix(f"{folder}/"), entry.explanation) for entry in result.skipped] == [
         ("a/loop", "link: symbolic link"),
         ("env", "folder left out: virtual environment"),
@@ -344,7 +344,7 @@ def test_links_installed_packages_and_special_files_of_a_folder_are_left_out(che
 def test_why_a_named_path_is_skipped(checker, folder, name, explanation):
     (folder / "__pycache__" / "empty").mkdir()
     result = check_files(checker, folder / name)
-    reported = [(each.path, None) for each in result.diagnostics]
+    reported = [(each.path, None) for each in result.findings]
     skipped = [(entry.path, entry.explanation) for entry in result.skipped]
     assert reported + skipped == [(str(folder / name), explanation)]
     assert result.exit_code == (2 if skipped else 1)
@@ -387,8 +387,8 @@ def test_unprintable_paths_are_escaped(checker, tmp_path):
     for path in paths:
         Path(path).write_text(AREA, encoding="utf-8")
     expected = [f"{tmp_path}/new%0Aline.py", f"{tmp_path}/%FF.py"]
-    assert [each.path for each in check_files(checker, *paths).diagnostics] == expected
-    assert [each.path for each in check_files(checker, tmp_path).diagnostics] == expected[::-1]
+    assert [each.path for each in check_files(checker, *paths).findings] == expected
+    assert [each.path for each in check_files(checker, tmp_path).findings] == expected[::-1]
 
 
 def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
@@ -396,7 +396,7 @@ def test_paths_are_shown_as_they_were_named(checker, tmp_path, monkeypatch):
     write(tmp_path / "src", m=AREA)
     monkeypatch.chdir(tmp_path)
     for named in (".", "src", "./src/", "src/m.py"):
-        assert [each.path for each in check_files(checker, named, named).diagnostics] == ["src/m.py"]
+        assert [each.path for each in check_files(checker, named, named).findings] == ["src/m.py"]
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 200_000])
@@ -407,7 +407,7 @@ def test_files_in_any_number_of_chunks_give_ordered_diagnostics_and_progress(
     monkeypatch.setattr("rarename.assist.run.CHUNK_BYTES", chunk_bytes)
     progress = Mock(spec=NullProgress)
     result = checker.check_files(Files([str(tmp_path)]), progress)
-    assert [each.function for each in result.diagnostics] == [f"Box{number}.area" for number in range(9)]
+    assert [each.function for each in result.findings] == [f"Box{number}.area" for number in range(9)]
     progress.start.assert_called_once_with("checking", 10)
     assert progress.advance.mock_calls == [call()] * 10
 

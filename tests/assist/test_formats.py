@@ -85,6 +85,7 @@ def test_skipped_entries_are_listed_up_to_a_limit():
 
 
 def test_json():
+    """Its names are those of a `CheckResult` and of its parts."""
     assert json.loads(as_json(result_of(DIAGNOSTIC, skipped=SKIPPED))) == {
         "findings": [{
             "code": "RN001", "model": "",
@@ -92,12 +93,12 @@ def test_json():
             "function": "Loader.read", "name": "sample", "suggestion": "line", "confidence": 0.9432,
         }],
         "skipped": [
-            {"path": "src/old.py", "line": 3, "reason": "Python 2 only: Missing parentheses"},
-            {"path": "src/link.py", "line": None, "reason": "link"},
+            {"path": "src/old.py", "line": 3, "reason": "Python 2 only", "detail": "Missing parentheses"},
+            {"path": "src/link.py", "line": None, "reason": "link", "detail": ""},
         ],
         "summary": {
-            "files": 31, "functions": 212, "findings": 1, "suppressed": 0, "skipped": 2, "min_confidence": 0.9,
-            "seconds": 1.235,
+            "files": 31, "functions": 212, "findings": 1, "suppressed": 0, "in_baseline": 0, "fixed": 0, "skipped": 2,
+            "min_confidence": 0.9, "seconds": 1.235,
         },
     }  # fmt: skip
 

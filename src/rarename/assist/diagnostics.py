@@ -51,9 +51,9 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of a check of many files."""
+    """The result of a check of many files. `findings`, `skipped` and `summary` have the names of the JSON."""
 
-    diagnostics: list[Diagnostic]  # in the order of the files, and from top to bottom
+    findings: list[Diagnostic]  # in the order of the files, and from top to bottom
     skipped: list[Skipped]
     num_files: int  # number of files that were read and parsed
     num_functions: int  # number of functions that were checked, including those with a single variable
@@ -67,6 +67,21 @@ class CheckResult:
     languages: dict[str, str] = field(default_factory=dict)  # of each checked file
 
     @property
+    def summary(self) -> dict[str, float]:
+        """The counts of the result, as in JSON."""
+        return {
+            "files": self.num_files,
+            "functions": self.num_functions,
+            "findings": len(self.findings),
+            "suppressed": self.num_suppressed,
+            "in_baseline": self.num_in_baseline,
+            "fixed": self.num_fixed,
+            "skipped": len(self.skipped),
+            "min_confidence": self.threshold,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @property
     def exit_code(self) -> int:
         """0: nothing found; 1: diagnostics; 2: no file could be checked."""
-        return 1 if self.diagnostics else 0 if self.num_files or self.num_excluded else 2
+        return 1 if self.findings else 0 if self.num_files or self.num_excluded else 2

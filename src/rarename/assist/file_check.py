@@ -81,7 +81,7 @@ def result_of(checked: Sequence[CheckedFile], files: Files, threshold: float, se
     """Put the files of a result together. `threshold` is reported if no file was checked."""
     done = [each for each in checked if each.language]
     return CheckResult(
-        diagnostics=[diagnostic for each in checked for diagnostic in each.diagnostics],
+        findings=[diagnostic for each in checked for diagnostic in each.diagnostics],
         skipped=[*files.skipped, *(skipped for each in checked for skipped in each.skipped)],
         num_files=len(done),
         num_functions=sum(each.num_functions for each in done),

@@ -59,12 +59,12 @@ def full_text(diagnostic: Diagnostic) -> str:
 
 def as_text(result: CheckResult) -> str:
     """One line per diagnostic, and a summary."""
-    return "".join(map(text_line, result.diagnostics)) + summary(result) + "\n"
+    return "".join(map(text_line, result.findings)) + summary(result) + "\n"
 
 
 def as_full(result: CheckResult) -> str:
     """As text, with the source line of each diagnostic."""
-    return "".join(map(full_text, result.diagnostics)) + summary(result) + "\n"
+    return "".join(map(full_text, result.findings)) + summary(result) + "\n"
 
 
 def _described(diagnostic: Diagnostic) -> str:
@@ -77,7 +77,7 @@ def statistics(result: CheckResult) -> str:
     """The number of diagnostics by code and by suggested change, most frequent first."""
     counts = Counter(
         (each.code, f"{each.name!r} → {each.suggestion!r}" if each.code == CODE else each.message)
-        for each in map(Diagnostic.printable, result.diagnostics)
+        for each in map(Diagnostic.printable, result.findings)
     )
     width = len(str(max(counts.values(), default=0)))
     return "".join(f"{count:>{width}} {code} {what}\n" for (code, what), count in counts.most_common())
@@ -115,7 +115,7 @@ Silence it:
 
 def summary(result: CheckResult) -> str:
     """What was found, checked and skipped, in one line."""
-    counts = {"finding": len(result.diagnostics), "function": result.num_functions, "file": result.num_files}
+    counts = {"finding": len(result.findings), "function": result.num_functions, "file": result.num_files}
     found, *checked = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
     text = f"{found} in {', '.join(checked)}"
     if result.num_fixed:
@@ -133,20 +133,12 @@ def summary(result: CheckResult) -> str:
 def as_json(result: CheckResult) -> str:
     """One object with findings, skipped files and a summary. Confidences have four digits."""
     content = {
-        "findings": [_as_dict(each) for each in result.diagnostics],
+        "findings": [_as_dict(each) for each in result.findings],
         "skipped": [
-            {"path": escaped(entry.path), "line": entry.line, "reason": escaped(entry.explanation)}
+            vars(entry) | {key: escaped(getattr(entry, key)) for key in ("path", "reason", "detail")}
             for entry in result.skipped
         ],
-        "summary": {
-            "files": result.num_files,
-            "functions": result.num_functions,
-            "findings": len(result.diagnostics),
-            "suppressed": result.num_suppressed,
-            "skipped": len(result.skipped),
-            "min_confidence": result.threshold,
-            "seconds": round(result.seconds, 3),
-        },
+        "summary": result.summary,
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -166,7 +158,7 @@ def json_line(diagnostic: Diagnostic) -> str:
 
 def as_json_lines(result: CheckResult) -> str:
     """One object per line, for each diagnostic: the `findings` of JSON."""
-    return "".join(map(json_line, result.diagnostics))
+    return "".join(map(json_line, result.findings))
 
 
 def as_gitlab(result: CheckResult) -> str:
@@ -185,7 +177,7 @@ def as_gitlab(result: CheckResult) -> str:
                 },
             },
         }
-        for each, hashed in _with_fingerprints(result.diagnostics, with_path=True)
+        for each, hashed in _with_fingerprints(result.findings, with_path=True)
     ]
     return json.dumps(issues, indent=1, ensure_ascii=False) + "\n"
 
@@ -195,13 +187,13 @@ def as_junit(result: CheckResult) -> str:
     from xml.sax.saxutils import escape, quoteattr  # imports much of the standard library
 
     cases = []
-    for each in map(Diagnostic.printable, result.diagnostics):
+    for each in map(Diagnostic.printable, result.findings):
         name = quoteattr(f"{each.code} {each.function} line {each.line}")
         detail = f"{each.path}:{each.line}:{each.column}: {_described(each)}"
         path = quoteattr(each.path)
         cases.append(f'    <testcase classname={path} name={name} file={path} line="{each.line}">')
         cases.append(f"      <failure message={quoteattr(each.message)}>{escape(detail)}</failure>\n    </testcase>")
-    counts = f'tests="{len(result.diagnostics) or 1}" failures="{len(result.diagnostics)}" errors="0"'
+    counts = f'tests="{len(result.findings) or 1}" failures="{len(result.findings)}" errors="0"'
     body = "\n".join(cases or ['    <testcase classname="rarename" name="check"/>'])
     suite = f'  <testsuite name="rarename" {counts}>\n{body}\n  </testsuite>'
     return f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="rarename" {counts}>\n{suite}\n</testsuites>\n'
@@ -218,7 +210,7 @@ def github_line(diagnostic: Diagnostic) -> str:
 
 def as_github(result: CheckResult) -> str:
     """Workflow commands, one for each diagnostic."""
-    return "".join(map(github_line, result.diagnostics))
+    return "".join(map(github_line, result.findings))
 
 
 def as_sarif(result: CheckResult) -> str:
@@ -232,7 +224,7 @@ def as_sarif(result: CheckResult) -> str:
         "tool": {"driver": {"name": "rarename", "version": __version__, "rules": [_RULE, _UNUSED_RULE]}},
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
-        "results": _sarif_results(result.diagnostics),
+        "results": _sarif_results(result.findings),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 

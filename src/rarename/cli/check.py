@@ -208,13 +208,13 @@ def _write_baseline(path: Path, result: "CheckResult", real_paths: dict[str, Pat
 
     folder = path.parent.resolve()
     old = baseline.read_baseline(path) if path.exists() else []
-    misuses = [each for each in result.diagnostics if each.fingerprint]
+    misuses = [each for each in result.findings if each.fingerprint]
     new = baseline.entries_of(misuses, real_paths, folder)
     entries = baseline.merged_entries(old, new, folder, _thresholds(result, real_paths))
     baseline.write_baseline(path, entries)
     print(escaped(f"rarename check: wrote {len(entries):,} findings to {path}"), file=sys.stderr)
-    others = [each for each in result.diagnostics if not each.fingerprint]
-    return replace(result, diagnostics=others, num_in_baseline=len(misuses))
+    others = [each for each in result.findings if not each.fingerprint]
+    return replace(result, findings=others, num_in_baseline=len(misuses))
 
 
 def _shrink_baseline(
@@ -244,7 +244,7 @@ def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_pat
     """Write repairs or comments into the files, or print the patch."""
     from rarename.assist import fixes
 
-    fixable = [each for each in result.diagnostics if each.fix is not None or (arguments.add_noqa and each.fingerprint)]
+    fixable = [each for each in result.findings if each.fix is not None or (arguments.add_noqa and each.fingerprint)]
     if not (arguments.unsafe_fixes or arguments.add_noqa):
         if fixable:
             message = f"{len(fixable):,} repairs are suggestions of a model, never safe; add --unsafe-fixes to use them"
@@ -277,5 +277,5 @@ def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_pat
                 done += [each for each in diagnostics if each not in left]
         except (ParseError, OSError, UnicodeError) as error:
             print(escaped(f"{shown}: not changed: {error}"), file=sys.stderr)
-    remaining: Sequence[Diagnostic] = [each for each in result.diagnostics if each not in done]
-    return replace(result, diagnostics=list(remaining), num_fixed=len(done))
+    remaining: Sequence[Diagnostic] = [each for each in result.findings if each not in done]
+    return replace(result, findings=list(remaining), num_fixed=len(done))
