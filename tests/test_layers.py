@@ -11,7 +11,7 @@ PACKAGE = Path(rarename.__file__).parent
 
 LAYERS = """
     errors _version progress processes printable reading
-    io
+    io git
     syntax.traversal syntax.open_brackets
     syntax.language
     syntax.lines syntax.functions syntax.scope syntax.records
@@ -40,6 +40,7 @@ LAYERS = """
 
     cluster
     corpus
+    mining
     tasks.rank_mapping
     tasks.misuse.dataset tasks.completion.dataset
     model

@@ -23,6 +23,7 @@ COMMANDS = {
     "anonymize": "replace the rare names of a file with placeholders",
     "prepare": "build a corpus from folders, archives, packages or published data sets",
     "inspect": "show the contents of a corpus and the coverage of its vocabulary",
+    "mine": "collect real fixes of misused variables from git histories",
     "train": "train a model on a corpus",
     "evaluate": "evaluate a trained model on the validation or test split",
     "sweep": "train and evaluate all trials of an experiment file",

@@ -89,6 +89,8 @@ class Language:
     assignment_rewrites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What a statement and its attribute become once a value is assigned to the attribute."""
     naming_types: frozenset[str] = frozenset()  # they name the function in them: `exports.parse = function () {}`
+    function_prefix: str = ""
+    """What may come before the first node of a function, or before the name of a method: a regular expression."""
     cursor: "Callable[[], CursorSupport] | None" = None  # how unfinished text is read; None if no name can be completed
 
     def decode(self, data: bytes) -> str:

@@ -37,6 +37,7 @@ JAVASCRIPT = Language(
     constructors=frozenset({"constructor"}),
     assignment_rewrites={"ExpressionStatement": ("ExpressionStatement", "AssignmentExpression")},
     naming_types=frozenset({"AssignmentExpression"}),
+    function_prefix=r"(?:(?:static|async|get|set)\s+|\*\s*)*",
     record=JS150,
     line_break=rb"\n",
     comments=("//", "/*"),

@@ -33,6 +33,7 @@ PYTHON = Language(
     receivers=frozenset({"self", "cls"}),
     constructors=frozenset({"__init__", "__new__"}),
     keyword_argument_type="keyword",
+    function_prefix=r"(?:@|(?:async\s+)?def)\s*",
     assignment_rewrites={"Expr": ("Assign",), "AttributeLoad": ("AttributeStore",)},
     record=RecordStyle(has_ids=False, ends_with_zero=False),
     cursor=Lazy("python.cursor", "cursor_support"),

@@ -71,7 +71,7 @@ def read_fixes(path: Path, language: Language, tiers: Container[str] = "A", spli
             if row.get("language", language.name) != language.name:
                 result.skipped["of another language"] += 1
             elif row.get("tier", "A") in tiers and (splits is None or splits.get(str(row.get("repo"))) == split):
-                result.fixes.append(_parse(row, language))
+                result.fixes.append(parse_fix(row, language))
         except ParseError as error:
             result.skipped[error.reason] += 1
         except (ValueError, RecursionError) as error:
@@ -89,7 +89,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise UsageError(f"{path} cannot be read: {error}") from error
 
 
-def _parse(row: Mapping[str, Any], language: Language) -> Fix:
+def parse_fix(row: Mapping[str, Any], language: Language) -> Fix:
+    """One line of a file; raises ParseError if it cannot be used."""
     prefix = suffix = ""
     try:
         traversal = language.parse(row["before_function"], False)
