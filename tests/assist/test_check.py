@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import Mock, call
 
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 
 from rarename.assist import Checker, CheckModel, Diagnostic
-from rarename.assist.check import MAX_FUNCTION_NODES, _ParsedFile
+from rarename.assist.check import MAX_FUNCTION_NODES, WINDOW_STRIDE, _ParsedFile, _windows
 from rarename.assist.suppressions import suppressions
 from rarename.corpus.store import Corpus
-from rarename.discovery import Files, Skipped
+from rarename.discovery import Files
 from rarename.errors import ParseError, RunError, UsageError
 from rarename.progress import NullProgress
-from rarename.syntax import JAVASCRIPT, PYTHON, parse
+from rarename.syntax import JAVASCRIPT, PYTHON, Role, parse
 from rarename.syntax.functions import functions
 from rarename.tasks.misuse.collate import MisuseExample
 from rarename.tasks.misuse.dataset import FunctionDataset
@@ -147,7 +148,7 @@ def test_a_diagnostic_has_the_names_and_positions_of_the_text(checker):
 def test_the_node_after_a_nested_function_belongs_to_the_outer_one(both):
     (pending,) = both._functions(_ParsedFile("function f(a) { return use(c => c, a); }", JAVASCRIPT))
     *_, inner, after = pending.example.function.variables.tolist()
-    assert [pending.diagnostic(node, after, 0.5).function for node in (inner, after)] == ["f.<anonymous>", "f"]
+    assert [pending.diagnostic([(node, after, 0.5)]).function for node in (inner, after)] == ["f.<anonymous>", "f"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def predict_last_variable(monkeypatch, language, source, repair):
         [example] = examples
         variables = example.function.variables
         correct = next(node for node in variables if traversal.values[start + node] == repair)
-        return BugPredictions(*(np.array([column]) for column in (0, variables[-1], correct, 0.97)))
+        return BugPredictions(np.array([0]), *(np.array([[column]]) for column in (variables[-1], correct, 0.97)))
 
     monkeypatch.setattr(CheckModel, "predict", predict)
 
@@ -253,22 +254,62 @@ def test_each_nested_function_has_its_own_diagnostic(tmp_path):
     assert outer[:2] == ("outer", 7)
 
 
-def test_of_a_function_that_is_too_long_only_nested_functions_are_checked(checker, tmp_path):
+def long_function(num_lines):
+    body = "".join(f"    late{line % 7} = first + late{line % 7}\n" for line in range(num_lines))
     inner = "    def inner(a, b):\n        return a + b\n"
-    write(tmp_path, m="def outer(a, b):\n" + inner + "    a = b\n" * 2_000 + "\ndef after(a, b):\n    return a\n")
+    return f"def outer(first, unused):\n    late0 = first\n{inner}{body}    return late0\n"
+
+
+def test_a_long_function_is_checked_in_windows(checker, tmp_path):
+    write(tmp_path, m=long_function(500) + "\ndef after(a, b):\n    return a\n")
     result = check_files(checker, tmp_path)
-    assert [each.function for each in result.findings] == ["outer.inner", "after"]
-    assert (result.num_functions, result.exit_code) == (2, 1)
-    assert result.skipped == [Skipped(f"{tmp_path}/m.py", 1, "function over 2,000 nodes", "outer")]
+    assert sorted(each.function for each in result.findings) == ["after", "outer", "outer.inner"]
+    assert (result.num_functions, result.skipped) == (3, [])
+    (outer,) = (each for each in result.findings if each.function == "outer")
+    assert (outer.function_line, outer.function_end_line) == (1, 505)
+    assert {outer.name, outer.suggestion} <= {"first", "unused", *(f"late{number}" for number in range(7))}
+
+
+def test_windows_overlap_and_show_where_their_names_are_bound(model):
+    source = long_function(500)
+    parsed = _ParsedFile(source, PYTHON)
+    file = Function.of_file(parsed.traversal, parsed.roles, PYTHON, model.folder.encoding)
+    (start, length), (inner, inner_length) = parsed.functions
+    shown = list(_windows(parsed, file, start))
+    assert len(shown) > 3
+    own = set(range(start, start + length)) - set(range(inner + 1, inner + inner_length))
+    assert set(np.concatenate(shown).tolist()) == own
+    for before, after in pairwise(shown):
+        assert len(np.intersect1d(before, after)) >= WINDOW_STRIDE
+    for nodes in shown:
+        assert len(nodes) <= MAX_FUNCTION_NODES + 10
+        function = file.select(nodes)
+        bound = set(function.values[function.bindings].tolist())
+        read = function.values[(function.roles == Role.READ)]
+        assert set(read.tolist()) <= bound  # so each read can be a misuse
+        assert nodes[0] == start
+        assert set(function.scopes.tolist()) <= {-1, 0}
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_the_longest_function_that_is_checked(checker, monkeypatch, is_over):
-    source = "def f(a, b):\n    return a + b\n"
-    _, num_nodes = functions(parse(source, PYTHON), PYTHON)[0]
-    assert MAX_FUNCTION_NODES == 2_000
+def test_only_longer_functions_have_windows(model, monkeypatch, is_over):
+    source = long_function(10)
+    parsed = _ParsedFile(source, PYTHON)
+    _, num_nodes = parsed.functions[0]
     monkeypatch.setattr("rarename.assist.check.MAX_FUNCTION_NODES", num_nodes - is_over)
-    assert len(checker.check(source, "python")) == (not is_over)
+    monkeypatch.setattr("rarename.assist.check.WINDOW_STRIDE", 10)
+    pending = list(Checker([model])._functions(parsed))
+    lengths = [len(each.example.nested_slices) for each in pending]
+    assert lengths == ([1, 1] if is_over else [2])  # the inner function, and the outer one without it
+
+
+def test_a_finding_has_the_next_two_candidates(checker):
+    (finding,) = checker.check("def f(a, b, c):\n    return a + b + c\n", "python")
+    first, second = finding.alternatives
+    assert finding.confidence >= first.confidence * 0.3  # the first is at the most probable location
+    assert first.confidence >= second.confidence > 0
+    found = {(each.line, each.column, each.suggestion) for each in (finding, first, second)}
+    assert len(found) == 3
 
 
 BAD = {

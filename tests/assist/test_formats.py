@@ -12,14 +12,26 @@ import pytest
 
 from rarename._version import __version__
 from rarename.assist import CheckResult, Diagnostic
-from rarename.assist.formats import FORMATS, as_full, as_github, as_json, as_sarif, as_text, describe_skipped, summary
+from rarename.assist.diagnostics import Alternative
+from rarename.assist.formats import (
+    FORMATS,
+    alternatives_text,
+    as_full,
+    as_github,
+    as_json,
+    as_sarif,
+    as_text,
+    describe_skipped,
+    summary,
+)
 from rarename.cli.check import add_arguments
 from rarename.discovery import Skipped
 
 SOURCE = "        total += measure(sample) for line in buffer"
 DIAGNOSTIC = Diagnostic(
-    "src/loader.py", 127, 26, 127, 32, "Loader.read", "sample", "line", 0.94321, source=SOURCE, fix="line"
-)
+    "src/loader.py", 127, 26, 127, 32, "Loader.read", "sample", "line", 0.94321, source=SOURCE, fix="line",
+    alternatives=(Alternative(127, 8, "total", "size", 0.03123),),
+)  # fmt: skip
 MESSAGE = "'sample' may be misused here; 'line' fits better (0.94)"
 SKIPPED = [Skipped("src/old.py", 3, "Python 2 only", "Missing parentheses"), Skipped("src/link.py", None, "link")]
 
@@ -84,6 +96,10 @@ def test_skipped_entries_are_listed_up_to_a_limit():
     assert describe_skipped(SKIPPED * 3, 1) == [lines[0], "5 more skipped; --output-format json lists them all"]
 
 
+def test_text_can_show_the_next_candidates():
+    assert alternatives_text(DIAGNOSTIC) == "    next: 127:8 'total' → 'size' (0.03)\n"
+
+
 def test_json():
     """Its names are those of a `CheckResult` and of its parts."""
     assert json.loads(as_json(result_of(DIAGNOSTIC, skipped=SKIPPED))) == {
@@ -91,6 +107,9 @@ def test_json():
             "code": "RN001", "model": "",
             "path": "src/loader.py", "line": 127, "column": 26, "end_line": 127, "end_column": 32,
             "function": "Loader.read", "name": "sample", "suggestion": "line", "confidence": 0.9432,
+            "alternatives": [
+                {"line": 127, "column": 8, "name": "total", "suggestion": "size", "confidence": 0.0312},
+            ],
         }],
         "skipped": [
             {"path": "src/old.py", "line": 3, "reason": "Python 2 only", "detail": "Missing parentheses"},

@@ -4,13 +4,15 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rarename.assist.baseline import fingerprint
-from rarename.assist.diagnostics import CheckResult, Diagnostic
+from rarename.assist.diagnostics import Alternative, CheckResult, Diagnostic
 from rarename.assist.file_check import FileCheck, position
 from rarename.assist.run import CheckRun
 from rarename.assist.suppressions import suppressions
@@ -21,7 +23,7 @@ from rarename.inference.model_folder import ModelFolder, packaged_model
 from rarename.inference.session import open_session
 from rarename.progress import Progress
 from rarename.syntax import Language, Role, Span, language_named
-from rarename.syntax.functions import Slice, functions, qualified_name
+from rarename.syntax.functions import Slice, functions, qualified_name, windows
 from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
 from rarename.tasks.misuse.context import FileContext
@@ -30,7 +32,9 @@ from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_
 from rarename.tasks.sampler import bucketed_batches
 from rarename.time_limit import time_limit
 
-MAX_FUNCTION_NODES = 2_000  # in longer functions only nested functions are checked: attention is quadratic
+MAX_FUNCTION_NODES = 1_000  # longer functions are checked in windows: attention is quadratic
+WINDOW_STRIDE = 500  # nodes from one window to the next
+NUM_ALTERNATIVES = 2  # of each diagnostic
 BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
 
 _MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
@@ -149,7 +153,7 @@ class Checker:
     def _checks(
         self, files: Sequence["_ParsedFile"], min_confidence: float, should_stop: Callable[[], bool]
     ) -> list[FileCheck]:
-        pending = [list(self._functions(each)) for each in files]
+        pending = [self._functions(each) for each in files]
         found: dict[_ParsedFile, list[Diagnostic]] = {each: [] for each in files}
         for file, diagnostic in self._predict(list(chain(*pending)), min_confidence, should_stop):
             found[file].append(diagnostic)
@@ -157,11 +161,11 @@ class Checker:
             FileCheck(
                 sorted(found[file], key=position),
                 [replace(each, source=file.lines.line(each.line)) for each in file.suppressions],
-                list(file.too_long()),
-                sum(len(each.example.nested_slices) for each in functions),
+                [],
+                len(file.functions),
                 is_checked=True,
             )
-            for file, functions in zip(files, pending, strict=True)
+            for file in files
         ]
 
     def _functions(self, parsed: "_ParsedFile") -> Iterator["_PendingFunction"]:
@@ -172,28 +176,39 @@ class Checker:
         encoding = model.folder.encoding
         encoded = Function.of_file(parsed.traversal, parsed.roles, parsed.language, encoding)
         context = FileContext.of_file(encoded, parsed.traversal, parsed.language, encoding)
-        for start, length in slices:
+        for start, length in outermost_within(parsed.functions, MAX_FUNCTION_NODES):
             first, last = (bisect_left(parsed.functions, (node,)) for node in (start, start + length))
             nested = tuple(Slice(each.start - start, each.length) for each in parsed.functions[first:last])
             function = context.function_at(start, length, model.num_context)
             example = MisuseExample(function, (), seed=0, nested_slices=nested)
-            yield _PendingFunction(parsed, start, example)
+            yield _PendingFunction(parsed, np.arange(start, start + length), example)
+        for start, length in parsed.functions:
+            for nodes in _windows(parsed, encoded, start) if length > MAX_FUNCTION_NODES else ():
+                function = context.extend(encoded.select(nodes), start, length, model.num_context)
+                example = MisuseExample(function, (), seed=0, nested_slices=(Slice(0, len(nodes)),))
+                yield _PendingFunction(parsed, nodes, example)
 
     def _predict(
         self, pool: Sequence["_PendingFunction"], min_confidence: float, should_stop: Callable[[], bool]
     ) -> Iterator[tuple["_ParsedFile", Diagnostic]]:
         """Run the models on functions; return unordered predictions above the threshold."""
+        best: dict[tuple[_ParsedFile, int], Diagnostic] = {}  # of each function: a long one has several windows
         for name, model in self._models.items():
             pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
             lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
                 if should_stop():
-                    return
+                    break
                 batch = [pending[index] for index in indexes]
                 predictions = vars(model.predict([each.example for each in batch])).values()
-                for row, location, repair, confidence in zip(*map(np.ndarray.tolist, predictions), strict=True):
-                    if location >= 0 and confidence >= min_confidence:
-                        yield batch[row].parsed, batch[row].diagnostic(location, repair, confidence, model.version)
+                for row, *columns in zip(*map(np.ndarray.tolist, predictions), strict=True):
+                    function, candidates = batch[row], [each for each in zip(*columns, strict=True) if each[0] >= 0]
+                    if not candidates or candidates[0][-1] < min_confidence:
+                        continue
+                    key = function.parsed, function.owner(candidates[0][0])
+                    if key not in best or best[key].confidence < candidates[0][-1]:
+                        best[key] = function.diagnostic(candidates, model.version)
+        return ((parsed, diagnostic) for (parsed, _), diagnostic in best.items())
 
 
 class _ParsedFile:
@@ -211,13 +226,39 @@ class _ParsedFile:
             self.lines = Lines(text.encode("utf-8", "surrogatepass"), language)
             self.suppressions = suppressions(text, language)
 
-    def too_long(self) -> Iterator[Skipped]:
-        """The functions that are not checked as a whole."""
-        for start, length in self.functions:
-            if length > MAX_FUNCTION_NODES:
-                name = qualified_name(self.traversal, self.roles, start, self.language)
-                line = self.traversal.span(start).line or None
-                yield Skipped("", line, f"function over {MAX_FUNCTION_NODES:,} nodes", name)
+    @cached_property
+    def lengths(self) -> dict[int, int]:
+        """The number of nodes of each function, by its first node."""
+        return dict(self.functions)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """The first node of the innermost function around each node; -1 outside of functions."""
+        owners = np.full(len(self.traversal), -1)
+        for start, length in self.functions:  # an inner function comes later and overwrites
+            owners[start : start + length] = start
+        return owners
+
+
+_Candidate = tuple[int, int, float]  # location, repair, confidence
+
+
+def _windows(parsed: _ParsedFile, file: Function, start: int) -> Iterator[NDArray[np.int64]]:
+    """The nodes of a long function in overlapping windows, without those of nested functions, which are checked alone.
+
+    Before the nodes of a window come the function itself and where the names of the window are bound.
+    """
+    parents = np.array(parsed.traversal.parents)
+    nested = np.array([each for each in parsed.lengths if each != start and parsed.owners[parents[each]] == start])
+    own = np.union1d(np.nonzero(parsed.owners == start)[0], nested).astype(np.int64)
+    is_binding = np.isin(file.roles[own], (Role.WRITE, Role.PARAMETER))
+    bound, first = np.unique(file.values[own[is_binding]], return_index=True)
+    binding_of = own[is_binding][first]  # of each name
+    for window in windows(len(own), MAX_FUNCTION_NODES, WINDOW_STRIDE):
+        nodes = own[window.start : window.stop]
+        needed = binding_of[np.isin(bound, file.values[nodes[file.is_variable[nodes]]])]
+        before = np.union1d([start], needed)
+        yield np.concatenate([before[before < nodes[0]], nodes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,26 +266,27 @@ class _PendingFunction:
     """A function that waits for a prediction, with those nested in it."""
 
     parsed: _ParsedFile
-    start: int
+    nodes: NDArray[np.int64]  # the node of the tree for each node of the function
     example: MisuseExample
 
     def has_two_names(self) -> bool:
         names = self.example.function.values[self.example.function.variables]
         return bool((names != names[:1]).any())
 
-    def diagnostic(self, location: int, repair: int, confidence: float, model: str = "") -> Diagnostic:
-        """Express a prediction in the names and positions of the text."""
-        parsed, node = self.parsed, self.start + location
-        tree, lines = parsed.traversal, parsed.lines
-        name, suggestion = tree.values[node], tree.values[self.start + repair]
-        assert name is not None and suggestion is not None, "variables have names"
-        spanned = node
-        while not tree.span(spanned).line and spanned > 0:  # a node without a position has that of its parent
-            spanned = tree.parents[spanned]
-        span = tree.span(spanned)
-        owner, length = max(each for each in self.example.nested_slices if each.start <= location < sum(each))
+    def owner(self, location: int) -> int:
+        """The first node, in the tree, of the innermost function around a location."""
+        first, _ = max(each for each in self.example.nested_slices if each.start <= location < sum(each))
+        return int(self.nodes[first])
+
+    def diagnostic(self, candidates: Sequence[_Candidate], model: str = "") -> Diagnostic:
+        """Express the candidates of a function, the most probable one first, in the names and positions of the text."""
+        parsed, (location, repair, confidence) = self.parsed, candidates[0]
+        tree, lines, node = parsed.traversal, parsed.lines, int(self.nodes[location])
+        name, suggestion = self._name(location), self._name(repair)
+        spanned, span = self._span(location)
+        owner = self.owner(location)
         # The span of a function may be that of its name.
-        spans = [tree.span(each) for each in range(self.start + owner, self.start + owner + length)]
+        spans = [tree.span(each) for each in range(owner, owner + parsed.lengths[owner])]
         first, last = min(each.line for each in spans if each.line), max(each.end_line for each in spans)
         text = "\n".join(lines.line(number) for number in range(first, last + 1))
         if len(text) > _MAX_LINE_CHARS * (last - first + 1):  # other functions may be on these lines
@@ -255,7 +297,7 @@ class _PendingFunction:
             column=lines.characters(span.line, span.column) + 1,
             end_line=span.end_line,
             end_column=lines.characters(span.end_line, span.end_column) + 1,
-            function=qualified_name(tree, parsed.roles, self.start + owner, parsed.language),
+            function=qualified_name(tree, parsed.roles, owner, parsed.language),
             name=name,
             suggestion=suggestion,
             confidence=confidence,
@@ -265,7 +307,26 @@ class _PendingFunction:
             function_line=first,
             function_end_line=last,
             fingerprint=fingerprint(text, name, suggestion),
+            alternatives=tuple(map(self._alternative, candidates[1 : 1 + NUM_ALTERNATIVES])),
         )
+
+    def _alternative(self, candidate: _Candidate) -> Alternative:
+        location, repair, confidence = candidate
+        _, span = self._span(location)
+        column = self.parsed.lines.characters(span.line, span.column) + 1
+        return Alternative(span.line, column, self._name(location), self._name(repair), confidence)
+
+    def _name(self, position: int) -> str:
+        name = self.parsed.traversal.values[int(self.nodes[position])]
+        assert name is not None, "variables have names"
+        return name
+
+    def _span(self, position: int) -> tuple[int, Span]:
+        """Where a node is in the text; a node without a position has that of its parent."""
+        tree, spanned = self.parsed.traversal, int(self.nodes[position])
+        while not tree.span(spanned).line and spanned > 0:
+            spanned = tree.parents[spanned]
+        return spanned, tree.span(spanned)
 
     def _fix(self, node: int, name: str, suggestion: str) -> str | None:
         """The text that replaces a node; None where the result may be incorrect."""

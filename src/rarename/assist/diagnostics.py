@@ -1,12 +1,23 @@
 """Diagnostics: what a check reports, as values."""
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from rarename.discovery import Skipped
 from rarename.printable import escaped
 
 CODE = "RN001"  # of a variable misuse; a comment can name it to suppress the diagnostic
 UNUSED = "RN100"  # of a comment that suppresses nothing
+
+
+class Alternative(NamedTuple):
+    """Another variable of the function that may be misused, or another suggestion for the same one."""
+
+    line: int
+    column: int
+    name: str
+    suggestion: str
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Diagnostic:
     function_line: int = 0  # the first line of the function
     function_end_line: int = 0
     fingerprint: str = field(default="", repr=False)  # of the text of the function, see `baseline`
+    alternatives: tuple[Alternative, ...] = field(default=(), repr=False)  # the next most probable ones
 
     def printable(self) -> "Diagnostic":
         """The diagnostic with every text escaped, for output."""
@@ -39,6 +51,10 @@ class Diagnostic:
             name=escaped(self.name),
             suggestion=escaped(self.suggestion),
             model=escaped(self.model),
+            alternatives=tuple(
+                each._replace(name=escaped(each.name), suggestion=escaped(each.suggestion))
+                for each in self.alternatives
+            ),
         )
 
     @property

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from rarename.assist.diagnostics import CODE, UNUSED, CheckResult, Diagnostic
+from rarename.assist.diagnostics import CODE, UNUSED, Alternative, CheckResult, Diagnostic
 from rarename.assist.suppressions import Suppression, suppressed_codes
 from rarename.discovery import Files, Skipped
 from rarename.errors import GAVE_UP
@@ -64,7 +64,10 @@ class FileCheck:
         content = json.loads(data)
         comments = [each | {"codes": tuple(each["codes"])} for each in content["suppressions"]]
         return cls(
-            [Diagnostic(**each) for each in content["findings"]],
+            [
+                Diagnostic(**each | {"alternatives": tuple(Alternative(*other) for other in each["alternatives"])})
+                for each in content["findings"]
+            ],
             [Suppression(**each) for each in comments],
             [Skipped(**each) for each in content["skipped"]],
             content["num_functions"],

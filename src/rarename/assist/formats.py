@@ -57,6 +57,14 @@ def full_text(diagnostic: Diagnostic) -> str:
     return text_line(diagnostic) + "".join(f"{line}\n" for line in _underlined(diagnostic.printable()))
 
 
+def alternatives_text(diagnostic: Diagnostic) -> str:
+    """What else is likely in the function of a diagnostic."""
+    return "".join(
+        f"    next: {each.line}:{each.column} {each.name!r} → {each.suggestion!r} ({each.confidence:.2f})\n"
+        for each in diagnostic.printable().alternatives
+    )
+
+
 def as_text(result: CheckResult) -> str:
     """One line per diagnostic, and a summary."""
     return "".join(map(text_line, result.findings)) + summary(result) + "\n"
@@ -148,7 +156,9 @@ _KEYS = ("code", "path", "line", "column", "end_line", "end_column", "function",
 
 def _as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
     shown = diagnostic.printable()
-    return {key: getattr(shown, key) for key in _KEYS} | {"confidence": round(shown.confidence, 4)}
+    others = [each._asdict() | {"confidence": round(each.confidence, 4)} for each in shown.alternatives]
+    confidence = round(shown.confidence, 4)
+    return {key: getattr(shown, key) for key in _KEYS} | {"confidence": confidence, "alternatives": others}
 
 
 def json_line(diagnostic: Diagnostic) -> str:

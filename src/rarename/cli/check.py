@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explained = "; ".join(f"{name}: {explanation}" for name, explanation in FORMAT_NAMES.items())
     group("--output-format", choices=FORMAT_NAMES, help=f"{explained} (default: full on a terminal, else text)")
     group("--output-file", type=Path, metavar="FILE", help="write the findings to a file")
+    group("--verbose", action="store_true", help="text, full: with the next two candidates of each function")
     group("--statistics", action="store_true", help="count the findings instead of listing them")
     group(
         "--jobs", type=number(int, 1), default=os.cpu_count() or 1, metavar="N", help="processes (default: all cores)"
@@ -133,7 +134,10 @@ def run(arguments: argparse.Namespace) -> int:
     name = settings.output_format or ("full" if sys.stdout.isatty() and not arguments.output_file else "text")
     changes_files = arguments.diff or arguments.fix or arguments.add_noqa
     is_whole = changes_files or arguments.write_baseline or arguments.statistics or arguments.output_file
-    part = None if is_whole else PARTS.get(name)  # writes a finding at once
+    shown = PARTS.get(name)
+    if shown and arguments.verbose and name in ("text", "full"):
+        shown = _with_alternatives(shown)
+    part = None if is_whole else shown  # writes a finding at once
 
     checked: list[CheckedFile] = []
     num_known = 0
@@ -172,6 +176,8 @@ def run(arguments: argparse.Namespace) -> int:
         text = summary(result) + "\n" if name in ("text", "full") else ""
     else:
         text = statistics(result) if arguments.statistics else FORMATS[name](result)
+        if shown and arguments.verbose and name in ("text", "full") and not arguments.statistics:
+            text = "".join(map(shown, result.findings)) + summary(result) + "\n"
     if not arguments.diff:
         if arguments.output_file:
             write_text(arguments.output_file, text)
@@ -185,6 +191,12 @@ def run(arguments: argparse.Namespace) -> int:
     if result.exit_code == 2:
         print("rarename check: no file could be checked", file=sys.stderr)
     return 0 if arguments.exit_zero and result.exit_code == 1 else result.exit_code
+
+
+def _with_alternatives(shown: Callable[["Diagnostic"], str]) -> Callable[["Diagnostic"], str]:
+    from rarename.assist.formats import alternatives_text
+
+    return lambda each: shown(each) + alternatives_text(each)
 
 
 def _configuration(arguments: argparse.Namespace) -> "Configuration":

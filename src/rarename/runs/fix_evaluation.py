@@ -124,6 +124,6 @@ def clean_confidences(
     for indexes in bucketed_batches(dataset.lengths[chosen], EVAL_BATCH_NODES, None):
         items = chosen[indexes].tolist()
         examples = [MisuseExample(dataset[item], (), 0, nested_slices=dataset.nested_slices(item)) for item in items]
-        found.append(model.predict(examples).confidence)
+        found.append(model.predict(examples).confidence[:, 0])
         progress.advance(len(items))
     return np.concatenate(found)

@@ -129,15 +129,17 @@ def test_confidence_is_the_probability_of_location_times_that_of_the_repair():
     batch = make_batch(names=[[0, 1, 2, 1]], original=[[0, 1, 2, 1]], location=[0])
     output = independent(np.array([[0.3, 0.5, 0.1, 0.05, 0.05]]), np.array([[0.2, 0.25, 0.2, 0.35]]))
     predictions = predict_bugs(output, batch)
-    assert predictions.location.tolist() == [0]
-    assert predictions.repair.tolist() == [1]  # the first node of the variable
-    assert predictions.confidence[0] == pytest.approx(0.5 * 0.75)  # 0.25 + 0.35 of 0.8
+    # The first node of each variable; those of the most probable one have 0.25 + 0.35 of 0.8.
+    assert predictions.location.tolist() == [[0, 0, 1, 1, 2, 2]]
+    assert predictions.repair.tolist() == [[1, 2, 0, 2, 1, 0]]
+    expected = [0.5 * 0.75, 0.5 * 0.25, 0.1 * 0.5, 0.1 * 0.5, 0.05 * 0.75, 0.05 * 0.25]
+    assert predictions.confidence[0].tolist() == pytest.approx(expected)
 
 
 def test_a_prediction_is_a_candidate_and_a_variable():
     batch = replace(BATCH, is_candidate=np.array([[True, False, True], [False] * 3]))
     batch = replace(batch, is_variable=np.array([[True, True, False], [True] * 3]))
-    predictions = predict_bugs(independent(np.array([[0.2, 0.2, 0.1, 0.5]] * 2), REPAIR), batch)
+    predictions = predict_bugs(independent(np.array([[0.2, 0.2, 0.1, 0.5]] * 2), REPAIR), batch).first()
     assert predictions.location.tolist() == [0, -1]
     assert predictions.repair[0] == 1
     assert predictions.confidence.tolist() == pytest.approx([0.2 / 0.9, 0])  # other candidates count, even if excluded
@@ -152,11 +154,11 @@ def test_each_nested_function_gets_a_prediction_with_visible_names():
     )
     batch = replace(BATCH, is_candidate=np.array([[True] * 3, [False] * 3]))
     output = independent(np.array([[1.0, 3.0, 6.0, 2.0], [1.0] * 4]), REPAIR)
-    alone = predict_bugs(output, batch)
+    alone = predict_bugs(output, batch).first()
     assert (alone.row.tolist(), alone.location.tolist()) == ([0, 1], [1, -1])
     assert alone.confidence.tolist() == pytest.approx([6 / 12, 0])
     nested = [NestedFunctions(binds_both, [Slice(0, 3), Slice(1, 2)]), NestedFunctions(binds_both, [Slice(0, 3)])]
-    predictions = predict_bugs(output, batch, nested)
+    predictions = predict_bugs(output, batch, nested).first()
     assert (predictions.row.tolist(), predictions.location.tolist()) == ([0, 0, 1], [-1, 1, -1])
     # "No bug" and the nodes of the inner function: 6 of 1 + 6 + 2. The outer one does not see what the inner one binds.
     assert predictions.confidence.tolist() == pytest.approx([0, 6 / 9, 0])
@@ -164,8 +166,8 @@ def test_each_nested_function_gets_a_prediction_with_visible_names():
 
 def test_the_best_prediction_of_each_example():
     row = np.array([0, 1, 0, 1, 0])
-    predictions = BugPredictions(row, np.arange(5), np.arange(5) + 5, np.array([0.1, 0.8, 0.7, 0.2, 0.3]))
-    best = predictions.best_per_example(2)
+    columns = np.arange(5), np.arange(5) + 5, np.array([0.1, 0.8, 0.7, 0.2, 0.3])
+    best = BugPredictions(row, *(column[:, None] for column in columns)).best_per_example(2).first()
     assert (best.row.tolist(), best.location.tolist(), best.repair.tolist()) == ([0, 1], [2, 1], [7, 6])
     assert best.confidence.tolist() == [0.7, 0.8]
 

@@ -68,8 +68,11 @@ class FileContext:
 
     def function_at(self, start: int, length: int, num_nodes: int) -> Function:
         """A function of the file, followed by up to `num_nodes` nodes of context."""
-        function = self._file.function_at(start, length)
-        kinds, sources = self._context(function, start, num_nodes)
+        return self.extend(self._file.function_at(start, length), start, length, num_nodes)
+
+    def extend(self, function: Function, start: int, length: int, num_nodes: int) -> Function:
+        """A function of the file, or a part of it, followed by up to `num_nodes` nodes of context."""
+        kinds, sources = self._context(function, start, start + length, num_nodes)
         if not len(kinds):
             return function
         extra = {
@@ -86,10 +89,10 @@ class FileContext:
                 columns[name] = np.concatenate([own, extra.get(name, of_file[sources])])
         return replace(function, **columns, num_context=len(kinds))
 
-    def _context(self, function: Function, start: int, num_nodes: int) -> tuple[Nodes, Nodes]:
+    def _context(self, function: Function, start: int, stop: int, num_nodes: int) -> tuple[Nodes, Nodes]:
         """The kind of each node of the context, and the node of the file whose name it has."""
-        stop, kinds, sources = start + len(function), [FILE], [0]  # the root has no name
-        if len(self._file) - len(function) < MIN_OTHER_NODES or num_nodes < 1:
+        kinds, sources = [FILE], [0]  # the root has no name
+        if len(self._file) - (stop - start) < MIN_OTHER_NODES or num_nodes < 1:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
         def add(limit: int, *nodes: tuple[int, int]) -> bool:

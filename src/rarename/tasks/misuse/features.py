@@ -75,7 +75,8 @@ def _attributes(
     assert function.places is not None
     is_object = function.places[locations] == OBJECT
     objects = np.nonzero(function.places == OBJECT)[0]
-    pairs = function.values[objects] << 32 | (function.values[objects + 1] & 0xFFFFFFFF)
+    following = function.values[np.minimum(objects + 1, len(function) - 1)]
+    pairs = function.values[objects] << 32 | (following & 0xFFFFFFFF)
     distinct, counts = np.unique(pairs, return_counts=True)
     found = np.zeros((2, len(locations)), dtype=bool)
     if len(distinct):

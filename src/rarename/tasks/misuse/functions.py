@@ -86,6 +86,14 @@ class Function:
         part = map_arrays(self, lambda array: array[start : start + length])
         return replace(part, scopes=np.maximum(part.scopes - start, -1))
 
+    def select(self, nodes: NDArray[np.int64]) -> "Function":
+        """Some nodes of a file, in order."""
+        position = np.full(len(self) + 1, -1, dtype=np.int32)  # the last entry is for nodes in the outermost scope
+        position[nodes] = np.arange(len(nodes))
+        part = map_arrays(self, lambda array: array[nodes])
+        selected: Function = replace(part, scopes=position[part.scopes])
+        return selected
+
     def __len__(self) -> int:
         return len(self.types)
 

@@ -84,7 +84,7 @@ def _evaluate_per_example(output: MisuseOutput, batch: MisuseBatch, vocabulary_s
     repair_probs = masked_softmax(output.repair_at(rows, bugs), output.can_repair(batch, rows, bugs))
     repair, _ = most_probable_variable(repair_probs, batch.name_ranks, batch.is_variable)
     wrong, original = batch.name_ranks[rows, bugs], batch.original_ranks[rows, bugs]
-    predicted = predict_bugs(output, batch, batch.nested).best_per_example(len(batch))
+    predicted = predict_bugs(output, batch, batch.nested).best_per_example(len(batch)).first()
     return {
         "is_buggy": is_buggy,
         "length": batch.attention_mask.sum(axis=1) - batch.num_context,

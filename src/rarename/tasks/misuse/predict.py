@@ -11,6 +11,9 @@ from rarename.tasks.batch import Array
 from rarename.tasks.misuse.collate import MisuseBatch
 from rarename.tasks.misuse.functions import NestedFunctions
 
+NUM_LOCATIONS, NUM_REPAIRS = 3, 2
+"""How many locations are predicted, and how many repairs at each."""
+
 
 @dataclass(frozen=True)
 class MisuseOutput:
@@ -33,23 +36,31 @@ class MisuseOutput:
 
 @dataclass(frozen=True)
 class BugPredictions:
-    """The most probable bug of each function."""
+    """The most probable bugs of each function, the first one at the most probable location."""
 
     row: NDArray[np.int64]  # (N,), the example that holds the function
-    location: NDArray[np.int64]  # (N,), -1 where no bug is possible
-    repair: NDArray[np.int64]  # (N,), a node that holds the suggested variable
-    confidence: NDArray[np.floating[Any]]  # (N,), P(location) · P(repair | location)
+    location: NDArray[np.int64]  # (N, CANDIDATES), -1 where no bug is possible
+    repair: NDArray[np.int64]  # (N, CANDIDATES), a node that holds the suggested variable
+    confidence: NDArray[np.floating[Any]]  # (N, CANDIDATES), P(location) · P(repair | location)
 
     def best_per_example(self, num_examples: int) -> "BugPredictions":
         """The prediction with the highest confidence for each example."""
         best = np.zeros(num_examples, dtype=np.int64)
-        for index in np.argsort(self.confidence, kind="stable"):
+        for index in np.argsort(self.confidence[:, 0], kind="stable"):
             best[self.row[index]] = index
-        return BugPredictions(**{name: column[best] for name, column in vars(self).items()})
+        return self.take(best)
+
+    def first(self) -> "BugPredictions":
+        """The first candidate of each function; the columns have one axis."""
+        return BugPredictions(self.row, self.location[:, 0], self.repair[:, 0], self.confidence[:, 0])
+
+    def take(self, index: Any) -> "BugPredictions":
+        """Some of the predictions."""
+        return BugPredictions(**{name: column[index] for name, column in vars(self).items()})
 
 
 def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[NestedFunctions] = ()) -> BugPredictions:
-    """Predict the most probable bug of each example, however improbable it is.
+    """Predict the most probable bugs of each example, however improbable they are: two at each of three locations.
 
     With nested functions there is one prediction for each function. The nodes of other functions are left out of its
     probabilities, since several functions may have bugs at once, and only variables visible at the location are
@@ -66,19 +77,30 @@ def predict_bugs(output: MisuseOutput, batch: MisuseBatch, nested: Sequence[Nest
     location_probs = masked_softmax(
         output.location_logits[rows], np.pad(is_candidate, ((0, 0), (1, 0)), constant_values=True)
     )[:, 1:]
-    is_candidate = is_candidate & batch.is_variable[rows]
-    location_probs = np.where(is_candidate, location_probs, -1.0)
-    location = location_probs.argmax(axis=1)
-    names = batch.name_ranks[rows]
-    is_other = batch.is_variable[rows] & (names != np.take_along_axis(names, location[:, None], axis=1))
-    if nested:
-        for mask, row, node in zip(is_other, rows.tolist(), location.tolist(), strict=True):
-            mask[: len(nested[row].owners)] &= nested[row].visible_from(node)
-    repair_probs = masked_softmax(output.repair_at(rows, location), is_other)
-    repair, repair_prob = most_probable_variable(repair_probs, names, is_other)
-    is_possible = is_candidate.any(axis=1) & is_other.any(axis=1)
-    confidence = np.where(is_possible, location_probs.max(axis=1) * repair_prob, 0.0)
-    return BugPredictions(rows, np.where(is_possible, location, -1), repair, confidence)
+    location_probs = np.where(is_candidate & batch.is_variable[rows], location_probs, -1.0)
+    names, found = batch.name_ranks[rows], []
+    for location in np.argsort(-location_probs, axis=1, kind="stable")[:, :NUM_LOCATIONS].T:
+        location_prob = np.take_along_axis(location_probs, location[:, None], axis=1)[:, 0]
+        is_other = batch.is_variable[rows] & (names != np.take_along_axis(names, location[:, None], axis=1))
+        if nested:
+            for mask, row, node in zip(is_other, rows.tolist(), location.tolist(), strict=True):
+                mask[: len(nested[row].owners)] &= nested[row].visible_from(node)
+        repair_probs = masked_softmax(output.repair_at(rows, location), is_other)
+        for _ in range(NUM_REPAIRS):
+            repair, repair_prob = most_probable_variable(repair_probs, names, is_other)
+            is_possible = (location_prob >= 0) & is_other.any(axis=1)
+            confidence = np.where(is_possible, location_prob * repair_prob, 0.0)
+            found.append((np.where(is_possible, location, -1), repair, confidence))
+            is_other = is_other & (names != np.take_along_axis(names, repair[:, None], axis=1))
+            repair_probs = np.where(is_other, repair_probs, 0.0)
+    locations, repairs, confidences = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
+    # The most probable repair at the most probable location stays first.
+    order = np.argsort(-confidences[:, 1:], axis=1, kind="stable") + 1
+    order = np.concatenate([np.zeros((len(order), 1), dtype=np.int64), order], axis=1)
+    locations, repairs, confidences = (
+        np.take_along_axis(each, order, axis=1) for each in (locations, repairs, confidences)
+    )
+    return BugPredictions(rows, locations, repairs, confidences)
 
 
 def most_probable_variable(
