@@ -504,7 +504,7 @@ def test_check_with_wrong_arguments_is_exit_2(checked, words, message):
 
 
 def test_check_without_a_model_for_the_language_is_exit_2(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("rarename.inference.model_folder.files", lambda _: tmp_path)
+    monkeypatch.setattr("rarename.inference.model_folder.__file__", str(tmp_path / "inference/model_folder.py"))
     (tmp_path / "box.py").write_text(MISUSED)
     code, _, err = run("check", tmp_path / "box.py")
     assert code == 2

@@ -4,6 +4,8 @@ import os
 from threading import Timer
 from typing import Any
 
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or it reports its use to its makers and keeps an id in the home
+
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
