@@ -28,12 +28,12 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
-    """Read a regular file in UTF-8, up to a limit."""
+    """Read a regular file in UTF-8, with or without a byte order mark, up to a limit."""
     with open_regular(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(f"it has more than {max_bytes:,} bytes")
-    return content.decode("utf-8")
+    return content.decode("utf-8-sig")
 
 
 def read_json(path: Path) -> Any:

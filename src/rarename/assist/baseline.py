@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rarename.assist.diagnostics import Diagnostic
 from rarename.errors import UsageError
 from rarename.io import write_text
+from rarename.reading import check_shape, read_json
 
 VERSION = 1
 
@@ -43,19 +43,16 @@ def fingerprint(function_text: str, name: str, suggestion: str) -> str:
 def read_baseline(path: Path) -> list[Entry]:
     """Read a baseline."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
+        check_shape(content, {"version": int})
         if content["version"] != VERSION:
             raise UsageError(f"{path} has version {content['version']!r}; this rarename reads version {VERSION}")
-        return [Entry(**{key: kind(entry[key]) for key, kind in _FIELDS.items()}) for entry in content["findings"]]
+        check_shape(content, {"findings": [Entry.__annotations__]})
+        return [Entry(**{key: entry[key] for key in Entry.__annotations__}) for entry in content["findings"]]
     except FileNotFoundError:
         raise UsageError(f"there is no baseline {path}; write one with --baseline {path} --write-baseline") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{path} is not a baseline: {type(error).__name__}: {error}; write it again with --write-baseline"
-        ) from error
-
-
-_FIELDS: dict[str, Any] = {name: float if name == "confidence" else str for name in Entry.__annotations__}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is not a baseline: {error}; write it again with --write-baseline") from error
 
 
 def write_baseline(path: Path, entries: Sequence[Entry]) -> None:

@@ -3,8 +3,11 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from rarename.assist.settings import Configuration, Patterns
+from rarename.assist.settings import Configuration, Patterns, is_hard
 from rarename.errors import UsageError
+from rarename.reading import open_regular
+
+_MAX_BYTES = 1_000_000  # of a `.gitignore` that are read
 
 
 class Selection:
@@ -76,6 +79,8 @@ class Selection:
 
 def _read(path: Path, folder: Path) -> Patterns | None:
     try:
-        return Patterns.of(folder, path.read_text(encoding="utf-8", errors="surrogateescape").splitlines())
+        with open_regular(path) as file:
+            lines = file.read(_MAX_BYTES).decode("utf-8", "surrogateescape").splitlines()
+        return Patterns.of(folder, [line for line in lines if not is_hard(line)])
     except (OSError, UsageError):  # git itself goes on without a file that it cannot read
         return None

@@ -1,6 +1,5 @@
 """Settings of `check`: read from `rarename.toml` or `[tool.rarename]` in `pyproject.toml`; the nearest file wins."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -8,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from rarename.assist.diagnostics import CODE
 from rarename.errors import UsageError
+from rarename.reading import read_toml
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 CONFIG_FILES = ("rarename.toml", "pyproject.toml")  # in one folder, the first wins
+
+
+def is_hard(pattern: str) -> bool:
+    """Whether to match a pattern may take minutes: time is a power of the length, and each * or ** raises it."""
+    names = pattern.rstrip("/").split("/")
+    return names[:-1].count("**") > 2 or any(name.replace("**", "*").count("*") > 3 for name in names)
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class Patterns:
     def of(cls, folder: Path, lines: list[str] | tuple[str, ...]) -> "Patterns":
         from pathspec import GitIgnoreSpec  # not needed where there are no patterns
 
+        if hard := [line for line in lines if is_hard(line)]:
+            raise UsageError(f"the pattern {hard[0]!r} has too many *; expected three in a name and two ** at most")
         try:
             return cls(folder, GitIgnoreSpec.from_lines(lines))
         except ValueError as error:
@@ -101,10 +109,10 @@ class Configuration:
 def load_settings(path: Path) -> Settings | None:
     """Read a file; None if it does not exist, or if it is a `pyproject.toml` without `[tool.rarename]`."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        content = read_toml(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if path.name == "pyproject.toml":
         tool = content.get("tool", {})
