@@ -71,7 +71,7 @@ def scheduler_with_workers(folder: Path, options: list[str], worker_options: lis
         )
         for command in (scheduler, worker)
     ]  # fmt: skip
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not file.exists():
         assert time.monotonic() < end
         time.sleep(0.1)

@@ -228,7 +228,7 @@ def script(tmp_path):
     return start
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -244,7 +244,7 @@ def is_alive(pid):
 
 def test_a_file_that_kills_its_process_is_skipped_by_name(script, tmp_path):
     process = script({"p3/bad.py": "CRASH_HERE = 1\n", "p5/worse.py": "x = 'CRASH_HERE'\n"})
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0
     assert "src/p3/bad.py: the parser crashed; the file is skipped\n" in errors
     manifest = Corpus(tmp_path / "corpus").manifest
@@ -270,7 +270,7 @@ def test_an_interrupt_is_reported_once_and_the_work_can_be_resumed(script, tmp_p
     process = script({"p3/slow.py": "SLEEP_HERE = 1"})
     wait_until((tmp_path / "sitecustomize.py.pid").exists)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert (process.returncode, output) == (130, "")
     assert errors.endswith("rarename prepare: interrupted; run the same command to resume\n")
     assert "Traceback" not in errors

@@ -158,8 +158,8 @@ class _Build:
     def _run_groups(
         self, title: str, groups: Sequence[Group], function: Callable[..., None], result: str, *arguments: Any
     ) -> None:
-        tasks = [Task(function, (group, *arguments), getattr(group, result), group.num_shards) for group in groups]
-        self.workers.run(title, tasks)
+        tasks = [Task((group, *arguments), getattr(group, result), group.num_shards) for group in groups]
+        self.workers.run(title, function, tasks)
 
     def _run_ranges(
         self, title: str, ranges: Sequence[tuple[int, int]], function: Callable[..., None], *arguments: Any
@@ -167,10 +167,10 @@ class _Build:
         """Run a task for each range of `arguments`; returns their results."""
         results = [self.work / f"{function.__name__}-{number:05d}.npy" for number in range(len(ranges))]
         tasks = [
-            Task(function, (arguments[0], *bounds, *arguments[1:], result), result)
+            Task((arguments[0], *bounds, *arguments[1:], result), result)
             for bounds, result in zip(ranges, results, strict=True)
         ]
-        self.workers.run(title, tasks)
+        self.workers.run(title, function, tasks)
         return results
 
     def _select(self, groups: Sequence[Group]) -> tuple[dict[str, dict[str, int]], dict[int, int]]:
@@ -195,20 +195,20 @@ class _Build:
         ranks = [self.work / f"ranks-{number:05d}.npy" for number in range(len(ranges))]
         counts = [path.with_stem(path.stem.replace("ranks", "counts")) for path in ranks]
         tasks = [
-            Task(rank_range, (groups, *bounds, *first, *paths), paths[0])
+            Task((groups, *bounds, *first, *paths), paths[0])
             for bounds, first, *paths in zip(ranges, first_ranks(totals), ranks, counts, strict=True)
         ]
-        self.workers.run("ranking values", tasks)
+        self.workers.run("ranking values", rank_range, tasks)
         return ranks, counts
 
     def _write_values(self, groups: Sequence[Group], counts: Sequence[Path]) -> int:
         num_values = sum(len(map_rows(path)) for path in counts)
         parts = [self.work / f"values-{start:010d}.arrow" for start in range(0, num_values, VALUES_PER_TASK)]
         tasks = [
-            Task(write_values, (groups, counts, start, min(start + VALUES_PER_TASK, num_values), part), part)
+            Task((groups, counts, start, min(start + VALUES_PER_TASK, num_values), part), part)
             for start, part in zip(range(0, num_values, VALUES_PER_TASK), parts, strict=True)
         ]
-        self.workers.run("writing values", tasks)
+        self.workers.run("writing values", write_values, tasks)
         join_values(parts, self.corpus / "values.arrow")
         return num_values
 
@@ -239,10 +239,10 @@ class _Build:
 
     def _parse(self, shards: Sequence[Shard], reads: Sequence[list[tuple[Source, Chunk]]]) -> None:
         tasks = [
-            Task(parse_shard, (shard, read, self.config), shard.skips, sum(chunk.count for _, chunk in read))
+            Task((shard, read, self.config), shard.skips, sum(chunk.count for _, chunk in read))
             for shard, read in zip(shards, reads, strict=True)
         ]
-        self.workers.run("parsing files", tasks, can_restart=True)
+        self.workers.run("parsing files", parse_shard, tasks, can_restart=True)
         for shard in shards:
             for path in read_lines(shard.crashed):
                 self.progress.log(f"{path}: the parser crashed; the file is skipped")

@@ -46,9 +46,10 @@ class Shard:
     folder: Path
     number: int
 
-    current = _file("current")  # the path of the document that is being parsed: the culprit if the process dies
-    suspects = _file("suspects")  # the documents that were being parsed when a process died, one per line
-    crashed = _file("crashed")  # those of them that kill a process of their own, one per line
+    begun = _file(
+        "begun"
+    )  # the documents that were begun, one per line; each attempt to parse the shard starts with NUL
+    crashed = _file("crashed")  # those that kill a process of their own, one per line
     nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
     names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id
     skips = _file("skips.json")  # what was skipped, and why. Written last: the shard is parsed
@@ -63,25 +64,27 @@ def parse_shard(shard: Shard, reads: Sequence[tuple[Source, Chunk]], config: Pre
     suspects, crashed = _suspects(shard), read_lines(shard.crashed)
     builder = _ShardBuilder(language, is_published=config.sources.paper_split is not None)
     skips: list[Skip] = []
-    write_text(shard.current, "")
-    for item in (item for source, chunk in reads for item in source.read(chunk)):
-        if isinstance(item, Skip):
-            skips.append(item)
-        elif item.path in crashed or (item.path in suspects and _kills(item, language)):
-            if item.path not in crashed:
-                crashed.append(item.path)
-                write_text(shard.crashed, "\n".join(crashed))
-            skips.append(Skip(item.path, item.project, "the parser crashed"))
-        else:
-            shard.current.write_text(item.path, encoding="utf-8")
-            tree = _parse(item, language, config)
-            if isinstance(tree, Skip):
-                skips.append(tree)
+    # Only appended to: ext4 would write a truncated file to the disk, and the next document would wait for it.
+    with shard.begun.open("a", encoding="utf-8") as begun:
+        print(end="\0", file=begun, flush=True)
+        for item in (item for source, chunk in reads for item in source.read(chunk)):
+            if isinstance(item, Skip):
+                skips.append(item)
+            elif item.path in crashed or (item.path in suspects and _kills(item, language)):
+                if item.path not in crashed:
+                    crashed.append(item.path)
+                    write_text(shard.crashed, "\n".join(crashed))
+                skips.append(Skip(item.path, item.project, "the parser crashed"))
             else:
-                builder.add(item, tree)
+                print(item.path, file=begun, flush=True)
+                tree = _parse(item, language, config)
+                if isinstance(tree, Skip):
+                    skips.append(tree)
+                else:
+                    builder.add(item, tree)
     builder.write(shard)
     write_text(shard.skips, json.dumps([asdict(skip) for skip in skips]))
-    shard.current.unlink(missing_ok=True)
+    shard.begun.unlink(missing_ok=True)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -90,15 +93,13 @@ def read_lines(path: Path) -> list[str]:
 
 
 def _suspects(shard: Shard) -> list[str]:
-    """The documents that were being parsed when a process died. Other processes of its pool die with it."""
-    suspects = [*read_lines(shard.suspects), *read_lines(shard.current)]
+    """The last document of each attempt before: the process died. Other processes of its pool die with it."""
+    attempts = shard.begun.read_text(encoding="utf-8").split("\0")[1:] if shard.begun.exists() else []
+    suspects = [attempt.rstrip("\n").rpartition("\n")[2] for attempt in attempts]
     if suspects and suspects.count(suspects[-1]) > MAX_DEATHS:
-        shard.suspects.unlink()
-        shard.current.unlink()
+        shard.begun.unlink()
         where = suspects[-1] or f"the first file of shard {shard.number}"
         raise RarenameError(f"processes die while reading {where}; is there enough memory? Run the command again")
-    if suspects:
-        write_text(shard.suspects, "\n".join(suspects))
     return suspects
 
 
