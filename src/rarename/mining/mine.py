@@ -57,8 +57,8 @@ def mine(paths: Sequence[Path], language: str, out: Path, jobs: int = 1, progres
         for repository, commits in chunks:
             content = json.dumps([__version__, language, repository.name, commits])
             result = work / f"{hashlib.sha256(content.encode()).hexdigest()}.json"
-            tasks.append(Task(_mine_chunk, (repository, commits, language, result), result, len(commits)))
-        workers.run("reading commits", tasks)
+            tasks.append(Task((repository, commits, language, result), result, len(commits)))
+        workers.run("reading commits", _mine_chunk, tasks)
         fixes: dict[tuple[str, ...], Fix] = {}
         for task in tasks:
             found = read_json(task.result)
