@@ -50,6 +50,14 @@ def test_groups_of_two_scales_have_different_titles(results):
     assert readme_table(groups(results), "misuse").count("Python") == 1
 
 
+def test_a_setting_that_old_results_lack_makes_another_series(results):
+    results.add("standard", 100, 0.3, task="completion", pointer=True)
+    added = {"settings": {"task.pointer_attention": "last_layer"}, "experiment": "new"}
+    results.add("standard", 100, 0.2, task="completion", pointer=True, **added)
+    (group,) = groups(results)
+    assert group.series == ["standard + pointer", "standard + pointer, pointer_attention=last_layer"]
+
+
 def test_experiments_are_one_group_and_a_model_counts_once(results):
     results.add("ordered", 100, 0.3)
     results.add("ordered", 100, 0.3, experiment="again")

@@ -2,11 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from rarename.config import ADDED_SETTINGS
 from rarename.report.statistics import Difference, MeanStd, ProjectScores, SeedVariance, compare, pooled_variance
 from rarename.sweep.result import Result, number_at
 
@@ -141,6 +142,8 @@ def group_results(results: Iterable[Result]) -> list[ResultGroup]:
 
 def _cells(members: Sequence[Result]) -> dict[Cell, list[Result]]:
     values: dict[str, list[Any]] = defaultdict(list)
+    # Old results lack settings that were added later.
+    members = [replace(each, settings=ADDED_SETTINGS | each.settings) for each in members]
     for each in members:
         for key, value in each.settings.items():
             values[key].append(value)
