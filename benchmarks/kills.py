@@ -28,7 +28,7 @@ from pathlib import Path
 
 RAREN = [sys.executable, "-m", "rarename"]
 ORPHAN_SECONDS = 30  # for workers to notice that their parent is gone
-_TIMES = re.compile(rb'"(?:\w*seconds\w*|data_wait)\\?": [0-9.e+-]+')
+_TIMES = re.compile(rb'"(?:\w*second\w*|data_wait)\\?": [0-9.e+-]+')
 SETTINGS = {"num_epochs": 0.2, "eval_every_examples": 100, "eval_examples": 50, "save_every_seconds": 0.2}
 EXPERIMENT = """title = "Kills"
 reproduces = "nothing"
@@ -65,7 +65,27 @@ def _copy_code(folder: Path) -> None:
         (folder / f"file_{number}.py").write_text(f"# {number}\n{text}")
 
 
+def _make_history(folder: Path, num_commits: int = 400) -> None:
+    """A repository in which every second commit corrects a misused variable."""
+    stream = []
+    for number in range(num_commits):
+        name, file = "myfp" if number % 2 else "myfnm", number // 2
+        text = (
+            f"def load_{file}(myfnm):\n    with open(myfnm) as myfp:\n        data = {name}.read()\n    return data\n"
+        )
+        stream.append(
+            f"commit refs/heads/main\ncommitter a <a@b> {1_600_000_000 + number} +0000\ndata 3\nfix\n"
+            f"M 644 inline file_{file}.py\ndata {len(text)}\n{text}\n"
+        )
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
+    subprocess.run(["git", "-C", str(folder), "fast-import", "--quiet"], input="".join(stream).encode(), check=True)
+
+
 COMMANDS = {
+    "mine": Command(
+        ["mine", "../history", "--language", "python", "--out", "fixes.jsonl", "--jobs", "2"],
+        [],
+    ),
     "prepare": Command(["prepare", "corpus", "../sources", "--language", "python", "--jobs", "2"], []),
     "train": Command(
         ["train", "misuse", "--corpus", "../corpus", "--output-dir", "run", "--preset", "tiny"]
@@ -110,9 +130,12 @@ def content(folder: Path) -> dict[str, str]:
 
 def digest(path: Path) -> str:
     content = path.read_bytes()
-    if path.suffix == ".safetensors":  # the length of the header depends on the digits of a time
+    if path.suffix == ".safetensors":  # the order of its metadata is arbitrary
         size = 8 + int.from_bytes(content[:8], "little")
-        content = content[8:size].strip() + content[size:]
+        header = json.loads(content[8:size])
+        metadata = header.get("__metadata__", {})
+        header["__metadata__"] = {key: value for key, value in metadata.items() if "seconds" not in key}
+        content = json.dumps(header, sort_keys=True).encode() + content[size:]
     return hashlib.sha256(_TIMES.sub(b"", content)).hexdigest()
 
 
@@ -208,6 +231,8 @@ def main() -> int:
     if any(COMMANDS[name].needs_corpus for name in arguments.commands):
         arguments_of_corpus = ["prepare", "corpus", "sources", "--language", "python", "--jobs", "1"]
         subprocess.run([*RAREN, *arguments_of_corpus], cwd=work, check=True, capture_output=True)
+    if "mine" in arguments.commands:
+        _make_history(work / "history")
     for name in arguments.commands:
         report[name] = dict(kill_often(name, arguments.kills, work, rng))
     shutil.rmtree(work)

@@ -297,6 +297,8 @@ def test_every_way_to_end_has_its_exit_code(run, monkeypatch, command, error, co
         ["check", "missing.py"],
         ["complete", "missing.py:1:1"],
         ["lsp", "--frobnicate"],
+        ["export", "model", "missing", "copy"],
+        ["mine", "missing", "--language", "python", "--out", "fixes.jsonl"],
     ],
 )
 def test_every_command_without_its_input_is_exit_2(run, words, tmp_path, monkeypatch):
