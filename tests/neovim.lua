@@ -20,10 +20,15 @@ seen.lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
 
 -- The key codes are typed after this script, so that the reply comes in insert mode.
 vim.o.completeopt = "menuone,noselect"
-vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes("Go    return wi<C-x><C-o>", true, false, true), "n", false)
+local function type_keys(keys)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), "n", false)
+end
+
+type_keys("Go    return wi<C-x><C-o>")
 local tries = 0
 vim.fn.timer_start(50, function()
   tries = tries + 1
+  if tries % 200 == 0 then type_keys("<C-x><C-o>") end -- on a busy machine the reply may have come too late
   seen.completed = vim.tbl_map(function(item) return item.word end, vim.fn.complete_info({ "items" }).items)
   if #seen.completed > 0 or tries > 600 then finish() end
 end, { ["repeat"] = -1 })
