@@ -25,6 +25,7 @@ MAX_VALUES = 2**31 - 1  # ranks are 32-bit numbers
 
 _RANK_FIELDS: list[tuple[str, Any]] = [("group", np.uint32), ("rank", np.int32), ("is_owner", np.bool_)]
 _COUNT_FIELDS = [("rank", np.int32), *ROLE_FIELDS]
+_VALUE_SCHEMA = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in ROLE_GROUPS)])
 
 Totals = NDArray[np.int64]
 
@@ -87,20 +88,19 @@ def write_values(groups: Sequence[Group], counts_paths: Sequence[Path], start: i
     counts = counts[np.argsort(counts["rank"])]
     found = pa.concat_tables([_ranks_between(group.ranked, start, stop) for group in groups])
     values = found["value"].take(pc.sort_indices(found["rank"]))
-    schema = pa.schema([("value", pa.large_string()), *((group, pa.int64()) for group in ROLE_GROUPS)])
-    with table_writer(result, schema) as writer:
+    with table_writer(result, _VALUE_SCHEMA) as writer:
         for first in range(0, len(counts), VALUES_PER_BATCH):
             batch = slice(first, first + VALUES_PER_BATCH)
             columns = [values.take(pa.array(np.arange(len(counts))[batch])).combine_chunks()]
             columns += [pa.array(counts[group][batch].astype(np.int64)) for group in ROLE_GROUPS]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+            writer.write_batch(pa.record_batch(columns, schema=_VALUE_SCHEMA))
 
 
 def join_values(parts: Sequence[Path], values_path: Path) -> None:
     """Write every value by its rank."""
-    readers = [pa.ipc.open_file(pa.memory_map(str(path))) for path in parts]
-    with table_writer(values_path, readers[0].schema) as writer:
-        for reader in readers:
+    with table_writer(values_path, _VALUE_SCHEMA) as writer:
+        for path in parts:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
             for number in range(reader.num_record_batches):
                 writer.write_batch(reader.get_batch(number))
 
