@@ -4,8 +4,8 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,7 +47,6 @@ def connect(
     import cloudpickle
     import psutil
     from distributed import Client
-    from distributed.scheduler import KilledWorker
     from distributed.security import Security
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # this command reports errors, once
@@ -101,11 +100,6 @@ def connect(
         try:
             executor = client.get_executor(pure=False, resources=dict(config.resources))
             yield ClusterExecutor(executor, expected, len(workers))
-        except KilledWorker as error:
-            met = (
-                f"{error.allowed_failures + 1} workers died on the same task, the last was {error.last_worker.address}"
-            )
-            raise ClusterError(f"{met}; is there enough memory? Run the same command to resume") from None
         except CancelledError:
             raise ClusterError(f"the connection to {config.address} is lost; run the same command to resume") from None
 
@@ -113,11 +107,23 @@ def connect(
 class ClusterExecutor(Executor):
     """Checks a worker before its first task."""
 
+    recovers = True  # after a BrokenExecutor, it takes tasks again
+
     def __init__(self, executor: Executor, expected: tuple[str, ...], num_workers: int) -> None:
         self._executor, self._expected, self.num_workers = executor, expected, num_workers
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return self._executor.submit(_run_checked, self._expected, function, *args, **kwargs)
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
+        """As in other executors. If too many workers die on a task, it is a BrokenExecutor."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            yield from super().map(fn, *iterables, **options)
+        except KilledWorker as error:
+            last = error.last_worker.address
+            raise BrokenExecutor(f"{error.allowed_failures + 1} workers died on a task, the last was {last}") from None
 
 
 def _run_checked(expected: tuple[str, ...], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -50,10 +50,12 @@ class Workers:
                 for task, _ in zip(batch, call(function, *arguments), strict=True):
                     self._progress.advance(task.num_steps)
                 todo = todo[MAX_PENDING:]
-            except BrokenExecutor:
-                if self._given or not can_restart:
+            except BrokenExecutor as error:
+                recovers = getattr(self._given, "recovers", False)
+                if not can_restart or (self._given and not recovers):
                     advice = "is there enough memory? Run the same command to resume"
-                    raise RarenameError(f"a worker process died; {advice}") from None
-                self.close()
-                self._executor = process_pool(self._jobs)
+                    raise RarenameError(f"{error if recovers else 'a worker process died'}; {advice}") from None
+                if not self._given:
+                    self.close()
+                    self._executor = process_pool(self._jobs)
                 todo = [task for task in todo if not task.result.exists()]
