@@ -623,6 +623,24 @@ def test_a_malformed_table_with_a_right_digest_is_an_error(copied, kind):
         Corpus(copied)
 
 
+OUT_OF_RANGE = {"types": [20_000, -1], "values": [10**9, -100], "parents": [7, -2], "roles": [99], "lines": [-1]}
+OUT_OF_RANGE |= {"function_starts": [10**9, -1], "function_lengths": [10**6]}
+
+
+@pytest.mark.parametrize(("column", "number"), [(name, each) for name in OUT_OF_RANGE for each in OUT_OF_RANGE[name]])
+def test_a_number_out_of_range_with_a_right_digest_is_an_error(copied, column, number):
+    path = copied / "train-00000.arrow"
+    table = read_table(path)
+    lists = table.column(column).to_pylist()
+    next(numbers for numbers in lists if numbers)[0] = number
+    changed = pa.array(lists, table.schema.field(column).type)
+    path.unlink()
+    write_table(path, table.set_column(table.column_names.index(column), column, changed))
+    forget_tables(copied, digest=content_digest(table_digests(copied)))
+    with pytest.raises(CorpusError, match=rf"malformed: {column} has a number out of range"):
+        Corpus(copied)
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next_run(tmp_path, prepare_corpus, projects):
     folder, source = tmp_path / "corpus", projects / "json"
     part = folder / ".train-00000.arrow.0123456789ab.part"

@@ -283,6 +283,38 @@ def _check_tables(corpus: Path, manifest_text: str, state: tuple[Any, ...]) -> N
                     raise ValueError(f"{column} is not a column of {kind} without nulls")
         except (pa.ArrowException, ValueError, KeyError) as error:
             raise CorpusError(f"{path} is malformed: {error}; prepare the corpus again") from error
+    num_types = len(Vocabulary(read_table(corpus / "types.arrow").column("type").to_pylist()))
+    num_values = read_table(corpus / "values.arrow").num_rows
+    for path in tables(corpus):
+        if path.stem not in _COLUMNS and (problem := _problem(read_table(path), num_types, num_values)):
+            raise CorpusError(f"{path} is malformed: {problem}; prepare the corpus again")
+
+
+def _problem(table: pa.Table, num_types: int, num_values: int) -> str:
+    """What is impossible about the numbers in a table of files; empty if they all fit together."""
+    columns = {name: table.column(name).combine_chunks() for name, kind in _FILE_COLUMNS.items() if kind != pa.string()}
+    sizes = {name: column.value_lengths().to_numpy() for name, column in columns.items()}
+    numbers = {name: column.flatten() for name, column in columns.items()}
+    if nulls := [name for name, column in numbers.items() if column.null_count]:
+        return f"{nulls[0]} has nulls"
+    flat = {name: column.to_numpy().astype(np.int64) for name, column in numbers.items()}
+    pairs = [("types", name) for name in NODE_COLUMNS] + [("function_starts", "function_lengths")]
+    if different := [name for first, name in pairs if not np.array_equal(sizes[first], sizes[name])]:
+        return f"{different[0]} has lists of other lengths"
+    num_nodes = sizes["types"].astype(np.int64)
+    first_nodes = np.repeat(np.cumsum(num_nodes) - num_nodes, num_nodes)
+    end = np.repeat(num_nodes, sizes["function_starts"])
+    limits: dict[str, tuple[int, Any]] = {  # from the first up to, but not including, the second
+        "types": (0, num_types),
+        "values": (-len(Special), num_values),
+        "parents": (-1, np.arange(len(first_nodes)) - first_nodes),
+        "roles": (0, len(Role)),
+        "lines": (0, 2**31),
+        "function_starts": (0, end),
+        "function_lengths": (0, end - flat["function_starts"] + 1),
+    }
+    wrong = [name for name, (first, stop) in limits.items() if ((flat[name] < first) | (flat[name] >= stop)).any()]
+    return f"{wrong[0]} has a number out of range" if wrong else ""
 
 
 @contextmanager
