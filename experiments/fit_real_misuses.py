@@ -63,7 +63,8 @@ def choice(fix: Fix, language: Language) -> Choice | None:
     function, bug = example
     locations, wrong, similarity = misuse_pairs(function, local_misuses(function))
     (real,) = np.nonzero((locations == bug.location) & (wrong == bug.wrong))
-    return (misuse_features(function, locations, wrong, similarity), int(real[0])) if len(real) else None
+    features = misuse_features(function, locations, function.values[locations], wrong, similarity)
+    return (features, int(real[0])) if len(real) else None
 
 
 def log_probability(choice: Choice, weights: NDArray[np.float64]) -> float:

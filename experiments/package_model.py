@@ -1,48 +1,47 @@
-"""Add a trained model to the package: weights in half precision, metrics, a threshold for `check`, and a model card.
+"""Add a trained model to the package: weights in half precision, the ONNX graph, metrics, and a model card.
 
     python experiments/package_model.py runs/misuse-python src/rarename/data/models/misuse-python \\
-        --corpus corpora/pypi [--bugs BUGS.jsonl.gz]
+        --corpus corpora/pypi [--fixes FIXES.jsonl --version 2]
 
-The threshold of a misuse model is the lowest confidence at which at most 1 in 200 clean functions is flagged, on the
-validation split and on the test split. All metrics are those of the packaged weights.
+With real fixes, a misuse model gets a calibrated confidence (`calibration.py`), fitted to the fixes of the projects to
+tune and to the validation split of the corpus. The threshold of `check` is the lowest confidence at which at most 1 in
+2,000 clean functions is flagged, on the validation split and on the test split. All metrics are those of the packaged
+weights.
 """
 
 import argparse
 import dataclasses
 import json
+import math
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import tomli_w
 import torch
-from real_bugs import BugMetrics, project_names
-from real_bugs import evaluate as evaluate_bugs
+from calibration import clean_groups, fit_calibration, fix_groups
 
+from rarename.assist.check import CheckModel
 from rarename.cli.display import Display
 from rarename.config import ExperimentConfig, flatten, load_config, save_config
+from rarename.corpus.splits import read_splits
 from rarename.corpus.store import Corpus
-from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING
+from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING, ONNX_MODEL, ModelFolder
+from rarename.inference.onnx_export import export_model
 from rarename.presets import preset_config
-from rarename.runs.run import evaluate_per_example
+from rarename.runs.fix_evaluation import clean_confidences, evaluate_fixes
+from rarename.runs.run import _make_task, evaluate_per_example
+from rarename.tasks.misuse.fixes import read_fixes
 from rarename.training.checkpoint import WEIGHTS, read_tensors, write_tensors
 from rarename.training.trainer import METRICS
 
-MAX_FALSE_ALARM_RATE = 1 / 200
+MAX_FALSE_ALARM_RATE = 1 / 2_000
+SPLITS = Path(__file__).parent / "corpora" / "real-bugs-splits.txt"
 TITLES = {"python": "Python", "javascript": "JavaScript"}
 TEMPLATES = {"misuse": "model_card.md", "completion": "completion_card.md"}
 PRESETS = {"misuse": "check", "completion": "complete"}
-
-BUG_ROWS = {
-    "located": "located",
-    "repaired": "repaired",
-    "located and repaired": "joint",
-    "reported at the default threshold": "reported",
-    "… of these located and repaired": "reported_joint",
-    "reported after the fix": "reported_after_fix",
-}
-
 
 MISUSE_COLUMNS = {
     "joint": "joint_accuracy",
@@ -59,14 +58,20 @@ def main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN")
     parser.add_argument("target", type=Path, metavar="FOLDER")
     parser.add_argument("--corpus", required=True, help="the path of the corpus that the card shows")
-    parser.add_argument("--bugs", type=Path, help="real bugs, see real_bugs.py")
+    parser.add_argument(
+        "--fixes", type=Path, help="real fixes, for a misuse model; projects as in corpora/real-bugs-splits.txt"
+    )
+    parser.add_argument("--version", default="", help="version of the model")
     parser.add_argument("--num-threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.num_threads)
     run, target = arguments.run, arguments.target
 
     trained = load_config(run / CONFIG)
-    config = dataclasses.replace(trained, corpus=arguments.corpus)
+    config = dataclasses.replace(trained, corpus=arguments.corpus, init=trained.init and Path(trained.init).name)
+    if config.fixes:
+        splits = "experiments/corpora/real-bugs-splits.txt"
+        config = dataclasses.replace(config, fixes="FIXES.jsonl", fixes_splits=config.fixes_splits and splits)
     target.mkdir(parents=True, exist_ok=True)
     save_config(config, target / CONFIG)
     shutil.copyfile(run / ENCODING, target / ENCODING)
@@ -80,17 +85,50 @@ def main() -> None:
         values = metrics.compute() | metrics.breakdown()
         fields = {"metrics": completion_tables(values)}
     else:
-        splits = {split: _metrics(target, split, trained.corpus) for split in ("validation", "test")}
-        threshold = max(metrics.threshold_at(MAX_FALSE_ALARM_RATE) for metrics in splits.values())
-        (target / CHECK_SETTINGS).write_text(f"min_confidence = {threshold}\n")
-        values = splits["test"].compute() | splits["test"].breakdown(threshold)
-        fields = misuse_fields(values, threshold) | bug_fields(arguments.bugs, corpus, target)
+        metrics = _metrics(target, "test", trained.corpus)
+        for old in (CHECK_SETTINGS, ONNX_MODEL):
+            (target / old).unlink(missing_ok=True)
+        fixes = calibrate(target, trained, arguments.fixes, arguments.version)
+        values = metrics.compute() | metrics.breakdown()
+        fields = {"metrics": misuse_tables(values), "confidence": fix_section(fixes)}
+        fields["fixes_option"] = " --fixes FIXES.jsonl" if arguments.fixes else ""
+        fields["version_option"] = f" --version {arguments.version}" if arguments.version else ""
+        (target / "metrics-fixes.json").write_text(json.dumps(fixes, indent=1) + "\n")
+    export_model(ModelFolder.load(target, config.task.name), target)
     (target / "metrics-test.json").write_text(json.dumps(values, indent=1) + "\n")
     template = (Path(__file__).parent / TEMPLATES[config.task.name]).read_text()
     log = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]
     card = template.format(**training_fields(config, corpus, log), **fields).rstrip() + "\n"
     (target / "README.md").write_text(card)
     print(card)
+
+
+def calibrate(target: Path, trained: ExperimentConfig, fixes: Path | None, version: str) -> dict[str, Any]:
+    """Write check.toml, and return the metrics on the fixes and the clean functions of each split."""
+    settings: dict[str, Any] = {"version": version, "confidence": {"log_odds": 1.0}}  # as the model says
+    (target / CHECK_SETTINGS).write_text(tomli_w.dumps(settings))
+    model, splits = CheckModel.load(target), read_splits(SPLITS)
+    dataset = _make_task(trained, model.folder.encoding).dataset
+    found = {}
+    with Display() as progress:
+        if fixes:
+            names = ("validation", "test")
+            found = {name: read_fixes(fixes, model.language, "A", splits, name) for name in names}
+            candidates = fix_groups(model, found["validation"].fixes) + clean_groups(model, dataset("validation"))
+            settings["confidence"] = fit_calibration(candidates)
+            (target / CHECK_SETTINGS).write_text(tomli_w.dumps(settings))
+            model = CheckModel.load(target)
+        clean = {name: clean_confidences(model, dataset(name), progress=progress) for name in ("validation", "test")}
+        threshold = max(threshold_at(each, MAX_FALSE_ALARM_RATE) for each in clean.values())
+        (target / CHECK_SETTINGS).write_text(tomli_w.dumps({"min_confidence": threshold} | settings))
+        model = CheckModel.load(target)
+        return {name: evaluate_fixes(model, each, clean[name], progress) for name, each in found.items()}
+
+
+def threshold_at(clean: Any, rate: float) -> float:
+    """The lowest threshold, to four digits, from which at most a fraction of the clean functions is flagged."""
+    falling = sorted(clean.tolist(), reverse=True)
+    return min(1.0, math.floor(10_000 * falling[int(rate * len(falling))] + 1) / 10_000)
 
 
 def _metrics(folder: Path, split: str, corpus: str) -> Any:
@@ -108,8 +146,12 @@ def training_fields(config: ExperimentConfig, corpus: Corpus, log: list[dict[str
     settings = [
         f"--set {key}={str(value).lower()}"
         for key, value in flatten(dataclasses.asdict(config)).items()
-        if value != usual[key] and not key.startswith("corpus")
+        if value != usual[key] and not key.startswith(("corpus", "init", "fixes"))
     ]
+    if config.init:
+        settings.append(f"--init {config.init}")
+    if config.fixes:
+        settings.append(f"--fixes {config.fixes} --fixes-splits {config.fixes_splits}")
     describe = _misuse_training if config.task.name == "misuse" else _completion_training
     hours = f"{log[-1]['seconds'] / 3600:.1f} hours on one thread of a busy machine"
     return {
@@ -127,14 +169,21 @@ def training_fields(config: ExperimentConfig, corpus: Corpus, log: list[dict[str
 
 def _misuse_training(config: ExperimentConfig, log: list[dict[str, Any]], hours: str) -> str:
     curves: dict[bool, list[str]] = {True: [], False: []}
+    fixes: list[str] = []
     for record in log:
         joint, no_bug = (100 * record["validation"][key] for key in ("joint_accuracy", "no_bug_accuracy"))
-        is_multi_bug = record["epoch"] < config.task.multi_bug_epochs
-        curves[is_multi_bug].append(f"{record['examples']:,}: {joint:.1f} / {no_bug:.1f}")
+        if config.fixes and record["epoch"] >= config.training.num_epochs:
+            real = record["validation"].get("fixes_joint", 0.0)
+            fixes.append(f"{record['examples']:,}: {joint:.1f} / {no_bug:.1f} / {100 * real:.1f}")
+        else:
+            is_multi_bug = record["epoch"] < config.task.multi_bug_epochs
+            curves[is_multi_bug].append(f"{record['examples']:,}: {joint:.1f} / {no_bug:.1f}")
+    last = f" Epochs on real fixes, with those located and repaired of the projects to tune: {', '.join(fixes)}."
     return (
         f"{log[-1]['examples']:,} examples, {hours}. Joint / no-bug accuracy on {config.training.eval_examples:,} "
         f"functions of the validation split, in percent, by number of examples. Multi-bug epochs: "
         f"{', '.join(curves[True])}. After them, when the best weights are selected: {', '.join(curves[False])}."
+        f"{last * bool(fixes)}"
     )
 
 
@@ -147,8 +196,8 @@ def _completion_training(config: ExperimentConfig, log: list[dict[str, Any]], ho
     )
 
 
-def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any]:
-    """The metrics of a misuse model; tests/assist/test_packaged.py compares the tables with metrics-test.json."""
+def misuse_tables(metrics: Mapping[str, Any]) -> str:
+    """The tables of a misuse model; tests/assist/test_packaged.py compares them with metrics-test.json."""
     groups = {"all functions": metrics}
     groups |= {f"{length} nodes": group for length, group in metrics["by_length"].items()}
     groups |= metrics["by_rarity"]
@@ -174,15 +223,9 @@ def misuse_fields(metrics: Mapping[str, Any], threshold: float) -> dict[str, Any
             ([at, *percents(group, ["joint_accuracy"]), f"{100 * group['false_alarms']:.2f}"]
              for at, group in metrics["at_confidence"].items()),
         ),
-        "Joint accuracy and the fraction of flagged clean functions, by threshold (`rarename check --min-confidence`).",
+        "Joint accuracy and the fraction of flagged clean functions, by threshold on the model's own probability.",
     ]  # fmt: skip
-    reported = metrics["at_confidence"][f"{threshold:g}"]
-    return {
-        "metrics": "\n\n".join(tables),
-        "threshold": threshold,
-        "false_alarms": 100 * reported["false_alarms"],
-        "found": 100 * reported["joint_accuracy"],
-    }
+    return "\n\n".join(tables)
 
 
 def completion_tables(metrics: Mapping[str, Any]) -> str:
@@ -200,34 +243,49 @@ def completion_tables(metrics: Mapping[str, Any]) -> str:
     return f"{table(['', 'MRR', 'accuracy', 'number'], rows)}\n\n{fill(notes)}"
 
 
-def bug_fields(path: Path | None, corpus: Corpus, model: Path) -> dict[str, str]:
-    """The section about real bugs, if there are any: all of them, and those of projects outside the corpus."""
-    if path is None:
-        return {"bugs_option": "", "real_bugs": ""}
-    excluded = (frozenset(), project_names(corpus))
-    found = [evaluate_bugs(path, corpus.language.name, "A", model, names) for names in excluded]
-    return {"bugs_option": " --bugs BUGS.jsonl.gz", "real_bugs": f"\n{bug_section(*found)}"}
-
-
-def bug_section(all_bugs: BugMetrics, unseen: BugMetrics) -> str:
-    num_bugs, num_unseen = all_bugs.num_functions, unseen.num_functions
+def fix_section(metrics: Mapping[str, Any]) -> str:
+    """The section on real mistakes; `metrics` has an entry for each split of the fixes."""
+    if not metrics:
+        return ""
+    test, tune = metrics["test"], metrics["validation"]
+    shown, clean = test["at_false_alarms"]["default"], tune["num_clean"] + test["num_clean"]
+    alarms = max(each["at_false_alarms"]["default"]["false_alarms"] for each in metrics.values())
+    found = shown["joint"] / 1_000
+    precision = found / max(1e-12, shown["reported"] / 1_000 + shown["false_alarms"] * 0.999)
     text = (
-        f"{num_bugs} functions of open-source projects in which a commit changed one variable name; about 93 % are "
-        "real bugs (tier A of a collection that is not part of this project; see `experiments/real_bugs.py`). The "
-        "first three rows use the most suspicious variable of each function, regardless of its confidence. A project "
-        "counts as part of the corpus if a package has its name or the name of its owner."
+        f"Functions in which a commit changed one variable name, before and after it: {test['num']} of projects to "
+        f"test, {tune['num']} of projects to tune (`experiments/corpora/real-bugs-splits.txt`). The model was trained "
+        "on neither; its confidence is fitted to those to tune. The default threshold is "
+        f"{shown['threshold']:g}: of {clean:,} clean functions of the validation and the test split, at most 1 in "
+        f"2,000 is flagged ({100 * alarms:.3f} % in the worse split), and {100 * shown['joint']:.1f} % of the mistakes "
+        "to test are shown with the right repair. If one function in 1,000 has a mistake, "
+        f"{100 * precision:.0f} % of the findings are such mistakes with the right repair."
     )
-    rows = (
-        [name, *(cell for each in (all_bugs, unseen) for cell in _fraction(getattr(each, key), each.num_functions))]
-        for name, key in BUG_ROWS.items()
+    keys = ("located", "repaired", "joint")
+    groups = {"test": test, "tune": tune} | {f"test, {name} nodes": each for name, each in test["by_length"].items()}
+    lengths = ([name, *percents(each, keys), *counts(each, "num")] for name, each in groups.items() if each["num"])
+    rates = (
+        ["default" if name == "default" else f"1 in {1 / float(name):,.0f}", f"{each['threshold']:.4f}",
+         *percents(each, ("joint", "reported", "reported_after_fix"))]
+        for name, each in test["at_false_alarms"].items()
+    )  # fmt: skip
+    reliability = (
+        [f"{each['from']:g} to {each['to']:g}", *percents(each, ("confidence", "right")), *counts(each, "num")]
+        for each in test["reliability"]
     )
-    header = ["", f"all {num_bugs}", "%", f"the {num_unseen} of projects outside the corpus", "%"]
-    unparsable = f"\n\n{all_bugs.unparsable} could not be parsed and count as not found." * bool(all_bugs.unparsable)
-    return f"## Real bugs\n\n{fill(text)}\n\n{table(header, rows)}{unparsable}"
-
-
-def _fraction(count: int, total: int) -> list[str]:
-    return [str(count), f"{100 * count / total:.1f}" if total else "–"]
+    twins = (
+        f"The function with the mistake has the higher confidence in {100 * test['above_twin']:.1f} % of the pairs "
+        f"(AUC {test['auc']:.3f})."
+    )
+    return "\n\n".join([
+        "## Real mistakes", fill(text),
+        table(["", "located", "repaired", "both", "functions"], lengths),
+        "The most suspicious variable of each function, whatever its confidence.",
+        table(["false alarm rate", "threshold", "both", "reported", "reported after the fix"], rates),
+        twins,
+        table(["confidence", "mean", "right", "functions"], reliability),
+        "How often a prediction is right, by its confidence, before and after the fix: half of them have a mistake.",
+    ])  # fmt: skip
 
 
 def fill(text: str) -> str:

@@ -25,13 +25,15 @@ LAYERS = """
     config
     presets
     tasks.batch tasks.sampler
-    tasks.misuse.similarity tasks.misuse.functions
+    tasks.misuse.similarity
+    tasks.misuse.functions
     tasks.misuse.context tasks.misuse.features
     tasks.misuse.injection
     tasks.misuse.fixes
     tasks.misuse.fix_phase
     tasks.misuse.collate tasks.completion.collate
     tasks.misuse.predict tasks.completion.predict
+    tasks.misuse.confidence
     inference.model_folder
     inference.session
     inference.onnx_session

@@ -26,6 +26,7 @@ from rarename.syntax import Language, Role, Span, language_named
 from rarename.syntax.functions import Slice, functions, qualified_name, windows
 from rarename.syntax.lines import Lines, is_name
 from rarename.tasks.misuse.collate import MisuseCollator, MisuseExample
+from rarename.tasks.misuse.confidence import Calibration
 from rarename.tasks.misuse.context import FileContext
 from rarename.tasks.misuse.functions import Function, outermost_within
 from rarename.tasks.misuse.predict import BugPredictions, MisuseOutput, predict_bugs
@@ -48,6 +49,8 @@ class CheckModel:
         assert isinstance(folder.config.task, MisuseConfig)
         self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
         self.version = folder.version
+        table = folder.calibration()
+        self.calibration = Calibration.of(table) if table else None
         self.num_context = folder.config.task.context_nodes
         self.collate = MisuseCollator(folder.encoding, folder.config.task)
         self._session = open_session(folder)
@@ -62,7 +65,8 @@ class CheckModel:
         """Predict the most probable bug of each function and of each function nested in it."""
         batch = self.collate(examples, on_overflow="unk")
         outputs = self._session.run(batch.inputs())
-        return predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), batch, batch.nested)
+        found = predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), batch, batch.nested)
+        return self.calibration.apply(found, [each.function for each in examples]) if self.calibration else found
 
 
 class Checker:
@@ -174,7 +178,8 @@ class Checker:
             return
         model = self.model(parsed.language)
         encoding = model.folder.encoding
-        encoded = Function.of_file(parsed.traversal, parsed.roles, parsed.language, encoding)
+        has_bigrams = model.calibration is not None
+        encoded = Function.of_file(parsed.traversal, parsed.roles, parsed.language, encoding, has_bigrams)
         context = FileContext.of_file(encoded, parsed.traversal, parsed.language, encoding)
         for start, length in outermost_within(parsed.functions, MAX_FUNCTION_NODES):
             first, last = (bisect_left(parsed.functions, (node,)) for node in (start, start + length))

@@ -7,7 +7,7 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
     ├── encoding.json       vocabulary and strategy
     ├── model.onnx          the graph with its weights, for prediction
     ├── model.safetensors   weights, for evaluation and further training
-    ├── check.toml          confidence threshold and version of the model for `rarename check`; optional
+    ├── check.toml          confidence threshold, calibration and version of the model for `rarename check`; optional
     └── README.md           data, split, command and metrics
 """
 
@@ -56,6 +56,11 @@ class ModelFolder:
         version = _check_settings(self.path)["version"]
         return f"{self.path.name} {version}" if version else self.path.name
 
+    def calibration(self) -> dict[str, float]:
+        """The weights that turn probabilities into a confidence (`tasks.misuse.confidence`); empty without any."""
+        weights: dict[str, float] = _check_settings(self.path)["confidence"]
+        return weights
+
     def threshold(self) -> float:
         """The confidence from which predictions are reported by default."""
         return default_threshold(self.path)
@@ -78,7 +83,7 @@ def model_digest(folder: Path) -> str:
 
 
 def _check_settings(folder: Path) -> dict[str, Any]:
-    defaults: dict[str, Any] = {"min_confidence": DEFAULT_THRESHOLD, "version": ""}
+    defaults: dict[str, Any] = {"min_confidence": DEFAULT_THRESHOLD, "version": "", "confidence": {}}
     path = folder / CHECK_SETTINGS
     if not path.exists():
         return defaults
@@ -87,10 +92,13 @@ def _check_settings(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
     if unknown := settings.keys() - defaults.keys():
-        raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence or version")
+        raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence, version or confidence")
     value = (defaults | settings)["min_confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise RunError(f"{path}: min_confidence is {value!r}; expected a number from 0 to 1")
+    weights = settings.get("confidence", {})
+    if not isinstance(weights, dict) or not all(type(each) in (int, float) for each in weights.values()):
+        raise RunError(f"{path}: confidence is {weights!r}; expected a table of numbers")
     return defaults | settings
 
 

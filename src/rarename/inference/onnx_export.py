@@ -91,7 +91,7 @@ def export_model(folder: ModelFolder, target: Path) -> None:
         _remove_traces(proto)
         temporary.write_bytes(proto.SerializeToString())
     for name in (CONFIG, ENCODING, CHECK_SETTINGS):
-        if (folder.path / name).exists():
+        if (folder.path / name).exists() and not target.samefile(folder.path):
             shutil.copyfile(folder.path / name, target / name)
 
 

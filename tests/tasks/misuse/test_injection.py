@@ -170,9 +170,14 @@ def features_of(place, wrong, text=FEATURES_SOURCE, language=PYTHON):
     function, (name, number) = parsed.function, place
     reads = [node for node in np.nonzero(function.roles == Role.READ)[0].tolist() if parsed.name_at(node) == name]
     locations, names, similarity = misuse_pairs(function, local_misuses(function))
-    matrix = misuse_features(function, locations, names, similarity)
+    matrix = misuse_features(function, locations, function.values[locations], names, similarity)
     chosen = (locations == reads[number]) & (names == parsed.names.index(wrong))
     (row,) = matrix[chosen]
+    values = function.values.copy()
+    values[reads[number]] = names[chosen][0]  # with the wrong name in its place, the features are the same
+    buggy, places = replace(function, values=values), locations[chosen]
+    same = misuse_features(buggy, places, function.values[places], names[chosen], similarity[chosen])
+    assert same.tolist() == [row.tolist()]
     return {name: round(value, 2) for name, value in zip(FEATURES, row.tolist(), strict=True) if value}
 
 
@@ -198,7 +203,8 @@ def test_features_of_a_misuse():
 def test_realistic_bugs_are_drawn_by_their_features():
     parsed, rng, num_draws = parse_function(FEATURES_SOURCE), np.random.default_rng(0), 4_000
     locations, names, similarity = misuse_pairs(parsed.function, local_misuses(parsed.function))
-    weights = np.exp(misuse_features(parsed.function, locations, names, similarity) @ REAL_WEIGHTS)
+    right = parsed.function.values[locations]
+    weights = np.exp(misuse_features(parsed.function, locations, right, names, similarity) @ REAL_WEIGHTS)
     expected = dict(zip(zip(locations.tolist(), names.tolist(), strict=True), weights / weights.sum(), strict=True))
     drawn = Counter(sample_realistic_bug(parsed.function, rng) for _ in range(num_draws))
     for bug, probability in expected.items():

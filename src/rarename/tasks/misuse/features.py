@@ -35,16 +35,20 @@ among equally probable ones.
 
 
 def misuse_features(
-    function: Function, locations: NDArray[np.int64], wrong: NDArray[np.int64], similarity: NDArray[np.float64]
+    function: Function,
+    locations: NDArray[np.int64],
+    right: NDArray[np.int64],
+    wrong: NDArray[np.int64],
+    similarity: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The features of misuses of a function: (misuses, FEATURES).
 
-    The function has the correct names. Each misuse puts the name `wrong`, a rank id, at a location; `similarity` is
-    that of the two names.
+    Each misuse has the name `wrong` at a location in place of `right`, both rank ids; the function has one of the two
+    there. `similarity` is that of the names.
     """
     assert function.places is not None
     values, roles = function.values, function.roles
-    right, places = values[locations], function.places[locations]
+    current, places = values[locations], function.places[locations]
     names, ids = np.unique(values, return_inverse=True)
     is_read = (roles == Role.READ) & function.is_variable
     num_reads = np.bincount(ids[is_read], minlength=len(names))
@@ -52,10 +56,10 @@ def misuse_features(
     np.minimum.at(first_binding, ids[function.bindings], function.bindings)
     is_parameter = np.zeros(len(names), dtype=bool)
     is_parameter[ids[roles == Role.PARAMETER]] = True
-    right_ids, wrong_ids = ids[locations], np.searchsorted(names, wrong)
+    right_ids, wrong_ids = np.searchsorted(names, right), np.searchsorted(names, wrong)
     receivers = function.receivers
-    reads_right = num_reads[right_ids] - 1
-    reads_wrong = num_reads[wrong_ids]
+    reads_right = num_reads[right_ids] - (current == right)  # elsewhere
+    reads_wrong = num_reads[wrong_ids] - (current == wrong)
     columns = [
         *(places == place for place in (ARGUMENT, OBJECT, KEYWORD)),
         similarity, similarity >= 0.4,
@@ -81,8 +85,9 @@ def _attributes(
     found = np.zeros((2, len(locations)), dtype=bool)
     if len(distinct):
         attributes = function.values[np.minimum(locations + 1, len(function) - 1)] & 0xFFFFFFFF
-        for row, (names, own) in enumerate(((right, 1), (wrong, 0))):
-            wanted = names << 32 | attributes
+        current = function.values[locations]
+        for row, names in enumerate((right, wrong)):
+            wanted, own = names << 32 | attributes, current == names
             index = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
             found[row] = is_object & (distinct[index] == wanted) & (counts[index] > own)
     return found[0] & ~found[1], found[1] & ~found[0]

@@ -14,6 +14,7 @@ from rarename.syntax.functions import Slice, outermost
 from rarename.syntax.scope import ScopeRules
 from rarename.syntax.traversal import VARIABLE_ROLES, MisuseLabel
 from rarename.tasks.batch import map_arrays
+from rarename.tasks.misuse.similarity import character_bigrams
 
 Mask = NDArray[np.bool_]
 
@@ -55,7 +56,14 @@ class Function:
     project: int = 0  # an index into `FunctionDataset.project_names`
 
     @classmethod
-    def of_file(cls, traversal: Traversal, roles: Sequence[Role], language: Language, encoding: Encoding) -> "Function":
+    def of_file(
+        cls,
+        traversal: Traversal,
+        roles: Sequence[Role],
+        language: Language,
+        encoding: Encoding,
+        has_bigrams: bool = False,
+    ) -> "Function":
         """Encode a parsed file. Rare names get other rank ids than in a corpus, but the same model ids."""
         values, _ = encoding.values.ranks(traversal.values)
         nodes = np.arange(len(traversal), dtype=np.int32)  # the scope rule takes type ids: here each node has its own
@@ -65,16 +73,19 @@ class Function:
             found = [node for node, value in enumerate(traversal.values) if value in names]
             return tuple(np.unique(values[found]).tolist())
 
-        subtokens = None
-        if encoding.subtokens:
+        subtokens = bigrams = None
+        if encoding.subtokens or has_bigrams:
             _, first, inverse = np.unique(values, return_index=True, return_inverse=True)  # split each value once
-            subtokens = subtoken_ids([traversal.values[node] for node in first], encoding.subtokens)[inverse]
+            names = [traversal.values[node] for node in first]
+            subtokens = subtoken_ids(names, encoding.subtokens)[inverse] if encoding.subtokens else None
+            bigrams = character_bigrams(names)[inverse] if has_bigrams else None
         return cls(
             types=encoding.type_ranks(traversal.types),
             values=values,
             roles=np.array(roles, dtype=np.int8),
             scopes=ScopeRules.of(traversal.types, language).lookup_scopes(nodes, parents),
             subtokens=subtokens,
+            bigrams=bigrams,
             is_unswappable=is_unswappable(nodes, parents, traversal.types, language),
             places=places(nodes, parents, np.array(roles, dtype=np.int8), traversal.types, language),
             receivers=ranks_of(language.receivers),

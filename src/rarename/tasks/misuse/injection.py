@@ -130,7 +130,8 @@ def _weights(
         return {}
     locations, wrong, similarity = misuse_pairs(function, others)
     if is_realistic:
-        scores = misuse_features(function, locations, wrong, similarity) @ REAL_WEIGHTS
+        right = function.values[locations]
+        scores = misuse_features(function, locations, right, wrong, similarity) @ REAL_WEIGHTS
     else:
         scores = similarity_weight * similarity
     ends = np.cumsum([len(nodes) for nodes in others.values()])[:-1]
