@@ -5,6 +5,9 @@ programs run one after the other, round by round, each in a new process. Wall ti
 shows who uses more than one core. Files, lines and functions per second refer to the whole tree for all three, although
 each skips different files.
 
+rarename runs with an empty cache and one process per core, again with the cache that this filled, and with one process
+and no cache. The memory of several processes is that of the largest.
+
 "Warm" is what an editor would see. For rarename it is a second check by `rarename.assist.Checker` in a process that has
 loaded the model. For mypy it is a new process with the cache of the one before, so nothing has changed. pylint has no
 such mode.
@@ -13,7 +16,6 @@ mypy also checks functions without annotations here (--check-untyped-defs), beca
 into a temporary virtual environment.
 
     python benchmarks/check.py
-    python benchmarks/check.py --num-threads 1
     python benchmarks/check.py --folders src --model runs/mine --output-format json
 """
 
@@ -55,16 +57,17 @@ Row = dict[str, float]
 
 def main() -> None:
     options = read_options()
-    if options.num_threads:
-        os.environ["OMP_NUM_THREADS"] = str(options.num_threads)  # read by torch; the linters have one thread anyway
     runs: dict[str, list[Row]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         tree = copy_files(options.folders or default_folders(), work / "tree")
         pylint = install_pylint(work / "pylint")
         for number in range(options.rounds):
+            os.environ["XDG_CACHE_HOME"] = str(work / f"cache-{number}")
             row, num_functions = run_rarename(tree, options.model)
             runs["rarename"].append(row)
+            runs["rarename, cached"].append(run_rarename(tree, options.model)[0])
+            runs["rarename, one job"].append(run_rarename(tree, options.model, "--jobs", "1", "--no-cache")[0])
             runs["pylint"].append(run_pylint(pylint, tree))
             runs["mypy"].append(run_mypy(tree, work / f"mypy-{number}"))
             runs["mypy, warm"].append(run_mypy(tree, work / f"mypy-{number}"))
@@ -75,7 +78,6 @@ def main() -> None:
         num_lines = sum(len(path.read_bytes().splitlines()) for path in files)
     report = summarize(runs, {"files": len(files), "lines": num_lines, "functions": num_functions}) | {
         "python": platform.python_version(),
-        "num_threads": options.num_threads or "torch's default",
         "pylint": version.split()[1],
         "mypy": metadata.version("mypy"),
     }
@@ -86,7 +88,6 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folders", type=Path, nargs="+", help="folders to check instead")
     parser.add_argument("--model", type=Path, metavar="RUN", help="default: the packaged model")
-    parser.add_argument("--num-threads", type=int, help="threads of torch (default: torch's)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each program; medians are reported")
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
     options = parser.parse_args()
@@ -120,9 +121,9 @@ def install_pylint(folder: Path) -> Path:
     return folder / "bin" / "pylint"
 
 
-def run_rarename(tree: Path, model: Path | None) -> tuple[Row, int]:
+def run_rarename(tree: Path, model: Path | None, *more: str) -> tuple[Row, int]:
     """The measurement, and the number of functions; nested ones count separately."""
-    command = [*PYTHON, "-m", "rarename", "check", ".", "--language", "python", "--output-format", "json"]
+    command = [*PYTHON, "-m", "rarename", "check", ".", "--language", "python", "--output-format", "json", *more]
     code, output, errors, row = run_timed([*command, "--model", str(model.resolve())] if model else command, tree)
     if code not in (0, 1):
         sys.exit(f"rarename check failed: {errors.strip()}")
@@ -180,14 +181,19 @@ def check_warm(tree: Path, model: Path | None, rounds: int) -> list[Row]:
 def summarize(runs: dict[str, list[Row]], size: dict[str, int]) -> dict[str, Any]:
     """Medians over the rounds, rates, and the ratios of rarename to the others."""
     rows: dict[str, Row] = {}
-    for name in ("rarename", "pylint", "mypy", "rarename, warm", "mypy, warm"):
+    for name in runs:
         row = {key: statistics.median(each[key] for each in runs[name]) for key in runs[name][0]}
         rows[name] = row | {f"{key}_per_second": number / row["seconds"] for key, number in size.items()}
     ratios = [
         {"of": name, "to": other}
         | {f"speed_by_{key}": rows[other][key] / rows[name][key] for key in ("seconds", "cpu_seconds")}
         | {"memory": rows[name]["megabytes"] / rows[other]["megabytes"]}
-        for name, others in (("rarename", ("pylint", "mypy")), ("rarename, warm", ("pylint", "mypy, warm")))
+        for name, others in (
+            ("rarename", ("pylint", "mypy")),
+            ("rarename, one job", ("pylint", "mypy")),
+            ("rarename, cached", ("rarename", "pylint", "mypy, warm")),
+            ("rarename, warm", ("pylint", "mypy, warm")),
+        )
         for other in others
     ]
     return {"tree": size, "rounds": len(runs["rarename"]), "programs": rows, "ratios": ratios}
@@ -198,11 +204,11 @@ def as_table(report: dict[str, Any]) -> str:
     lines = [
         f"{size['files']:,} files, {size['lines']:,} lines, {size['functions']:,} functions; "
         f"{report['rounds']} rounds; pylint {report['pylint']}, mypy {report['mypy']}, Python {report['python']}",
-        f"{'':<16}{'seconds':>9}{'CPU s':>9}{'files/s':>9}{'lines/s':>10}{'functions/s':>13}{'peak MB':>9}",
+        f"{'':<18}{'seconds':>9}{'CPU s':>9}{'files/s':>9}{'lines/s':>10}{'functions/s':>13}{'peak MB':>9}",
     ]
     for name, row in report["programs"].items():
         lines.append(
-            f"{name:<16}{row['seconds']:>9.2f}{row['cpu_seconds']:>9.2f}{row['files_per_second']:>9.1f}"
+            f"{name:<18}{row['seconds']:>9.2f}{row['cpu_seconds']:>9.2f}{row['files_per_second']:>9.1f}"
             f"{row['lines_per_second']:>10,.0f}{row['functions_per_second']:>13,.1f}{row['megabytes']:>9.0f}"
         )
     for ratio in report["ratios"]:

@@ -95,6 +95,7 @@ def main() -> None:
         fields["version_option"] = f" --version {arguments.version}" if arguments.version else ""
         (target / "metrics-fixes.json").write_text(json.dumps(fixes, indent=1) + "\n")
     export_model(ModelFolder.load(target, config.task.name), target)
+    (target / WEIGHTS).unlink()  # from here on they are read from the ONNX file
     (target / "metrics-test.json").write_text(json.dumps(values, indent=1) + "\n")
     template = (Path(__file__).parent / TEMPLATES[config.task.name]).read_text()
     log = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]

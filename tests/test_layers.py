@@ -36,7 +36,7 @@ LAYERS = """
     tasks.misuse.confidence
     inference.model_folder
     inference.session
-    inference.onnx_session
+    inference.onnx_session inference.onnx_weights
     assist
     lsp
 

@@ -12,6 +12,7 @@ from rarename.errors import RunError
 from rarename.inference.model_folder import ONNX_MODEL, ModelFolder, packaged_model
 from rarename.inference.onnx_export import export_model
 from rarename.inference.onnx_session import OnnxSession
+from rarename.inference.onnx_weights import onnx_weights
 from rarename.inference.session import open_session
 from rarename.inference.torch_session import TorchSession
 from rarename.presets import preset_config
@@ -33,7 +34,11 @@ def test_logits_are_those_of_torch(task, tmp_path):
     onnx, torch = open_session(ModelFolder.load(tmp_path, task)), TorchSession(folder)
     assert isinstance(onnx, OnnxSession)
     rng = np.random.default_rng(0)
-    for length in (1, 2, 7, 300, 1000):
+    weights = {name: tensor.numpy() for name, tensor in torch._model.state_dict().items()}
+    stored = onnx_weights(tmp_path / ONNX_MODEL)
+    assert weights.keys() == stored.keys()
+    assert all(np.array_equal(weights[name], stored[name]) for name in weights)
+    for length in (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 127, 300, 1000):
         ids = {name: rng.integers(0, 50, (1, length)) for name in ("types", "values")}
         if task == "misuse":
             mask = np.arange(length)[None] < max(1, length - 3)

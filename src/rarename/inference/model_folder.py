@@ -5,8 +5,7 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
     data/models/misuse-python/
     ├── config.toml         every setting of its training
     ├── encoding.json       vocabulary and strategy
-    ├── model.onnx          the graph with its weights, for prediction
-    ├── model.safetensors   weights, for evaluation and further training
+    ├── model.onnx          the graph with its weights
     ├── check.toml          confidence threshold, calibration and version of the model for `rarename check`; optional
     └── README.md           data, split, command and metrics
 """

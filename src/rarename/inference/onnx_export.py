@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rarename.inference.model_folder import CHECK_SETTINGS, CONFIG, ENCODING, ONNX_MODEL, ModelFolder
 from rarename.inference.onnx_session import PAST, PRESENT
+from rarename.inference.onnx_weights import HALF, TRANSPOSED
 from rarename.io import replacing
 from rarename.model.kv_cache import KVCache
 from rarename.subtokens import MAX_SUBTOKENS
@@ -87,12 +89,33 @@ def export_model(folder: ModelFolder, target: Path) -> None:
         )  # fmt: skip
         assert program is not None
         proto = program.model_proto
+        _name_weights(proto, {name: tensor.numpy() for name, tensor in graph.state_dict().items()})
         _store_in_half_precision(proto)
         _remove_traces(proto)
         temporary.write_bytes(proto.SerializeToString())
     for name in (CONFIG, ENCODING, CHECK_SETTINGS):
         if (folder.path / name).exists() and not target.samefile(folder.path):
             shutil.copyfile(folder.path / name, target / name)
+
+
+def _name_weights(proto: Any, weights: dict[str, NDArray[Any]]) -> None:
+    """Name transposed weights after the parameter, so that `onnx_weights` finds all of them."""
+    from onnx import numpy_helper
+
+    names = {}
+    for tensor in proto.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if tensor.name not in weights and array.ndim >= 2:
+            equal = (
+                name
+                for name, each in weights.items()
+                if each.ndim == array.ndim and np.array_equal(each.swapaxes(-1, -2), array)
+            )
+            if name := next(equal, None):
+                names[tensor.name] = name + TRANSPOSED
+                tensor.name = name + TRANSPOSED
+    for node in proto.graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
 
 
 def _store_in_half_precision(proto: Any) -> None:
@@ -104,7 +127,7 @@ def _store_in_half_precision(proto: Any) -> None:
         array = numpy_helper.to_array(tensor)
         if array.dtype == np.float32 and array.size > 64 and np.array_equal(array, array.astype(np.float16)):
             name = tensor.name
-            tensor.CopyFrom(numpy_helper.from_array(array.astype(np.float16), f"{name}.half"))
+            tensor.CopyFrom(numpy_helper.from_array(array.astype(np.float16), name + HALF))
             casts.append(helper.make_node("Cast", [tensor.name], [name], to=TensorProto.FLOAT))
     nodes = [*casts, *graph.node]
     del graph.node[:]

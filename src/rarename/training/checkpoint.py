@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from rarename.config import ExperimentConfig
 from rarename.encoding import Encoding
 from rarename.errors import RunError
+from rarename.inference.model_folder import ONNX_MODEL
+from rarename.inference.onnx_weights import onnx_weights
 from rarename.io import replacing
 from rarename.reading import open_regular
 from rarename.tasks.registry import TASKS
@@ -31,20 +33,27 @@ def load_model(folder: Path, config: ExperimentConfig, encoding: Encoding) -> nn
     The shapes in the file are compared with those of the config before either is allocated: so a model takes no more
     memory than its file.
     """
-    path = folder / WEIGHTS
+    path, tensors = folder / WEIGHTS, {}
+    if not path.exists() and (folder / ONNX_MODEL).exists():  # an exported model, or one of the package
+        path = folder / ONNX_MODEL
+        tensors = {name: torch.from_numpy(array) for name, array in onnx_weights(path).items()}
     with torch.device("meta"):
         expected = {name: tuple(tensor.shape) for name, tensor in build_model(config, encoding).state_dict().items()}
-    with _explain_read_errors(path), safe_open(path, framework="pt") as file:
-        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()} or _shapes(path)
     for name in expected | found:
         shapes = [str(shapes.get(name, "nothing")) for shapes in (found, expected)]
         if shapes[0] != shapes[1]:
             raise RunError(f"{path} does not match the config of {folder}: {name} is {shapes[0]}, not {shapes[1]}")
-    tensors, _ = read_tensors(path)
+    tensors = tensors or read_tensors(path)[0]
     check_finite(path, tensors)
     model = build_model(config, encoding)
     model.load_state_dict(tensors)
     return model
+
+
+def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    with _explain_read_errors(path), safe_open(path, framework="pt") as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
 
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
