@@ -13,6 +13,7 @@ import pytest
 
 import rarename
 from rarename.cli.common import number
+from rarename.cli.display import table_text
 from rarename.cli.evaluate import describe
 from rarename.cli.main import COMMANDS, main
 from rarename.corpus.store import Corpus
@@ -306,6 +307,18 @@ def test_every_command_without_its_input_is_exit_2(run, words, tmp_path, monkeyp
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert "unexpected" not in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("output_format", ["tree", "json"])
+def test_names_with_control_characters_are_escaped(run, tmp_path, output_format):
+    path = tmp_path / "m.js"
+    path.write_text(r"var a\u001b\u009b\u202e\u000ab = 1;")
+    code, out, _ = run("parse", str(path), "--output-format", output_format)
+    assert code == 0 and out.replace("\n", "").isprintable()
+    if output_format == "json":
+        assert r"a\u001b\u009b\u202e\nb" in out
+        json.loads(out)
+    assert "\x1b" not in table_text(["a\x1b"], [["b\x1b"]])
 
 
 def test_the_traceback_of_a_bug_is_printed_on_request(run, monkeypatch, figure):

@@ -118,7 +118,11 @@ def write(text: str, encoding: str = "utf-8") -> None:
 
 
 def write_json(content: Any, indent: int | None = None) -> None:
-    write(json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
+    """Write JSON in which every character that a terminal might act on is escaped."""
+    text = json.dumps(content, indent=indent, ensure_ascii=False)
+    if not text.replace("\n", "").isprintable():
+        text = "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    write(text + "\n")
 
 
 def open_streams() -> None:

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from rarename.printable import escaped
+
 SECONDS_BETWEEN_LINES = 30.0  # of progress where stderr is not a terminal
 SHORT_SECONDS = 2.0  # bars appear after this time; a stage that takes less gets no line at its end
 
@@ -59,10 +61,10 @@ def table_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], digits: in
         return ""
     table = Table(box=None, pad_edge=False)
     for header, cell in zip(headers, rows[0], strict=True):
-        table.add_column(header, justify="left" if isinstance(cell, str) else "right", no_wrap=True)
+        table.add_column(escaped(header), justify="left" if isinstance(cell, str) else "right", no_wrap=True)
     formats = {int: ",", float: f".{digits}f"}
     for row in rows:
-        table.add_row(*("–" if cell is None else format(cell, formats.get(type(cell), "")) for cell in row))
+        table.add_row(*("–" if cell is None else escaped(format(cell, formats.get(type(cell), ""))) for cell in row))
     console = Console(width=10_000, color_system=None, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(table)
@@ -111,7 +113,7 @@ class Display:
             self._bars.start()
 
     def log(self, text: str) -> None:
-        self._bars.console.print(text, soft_wrap=True)
+        self._bars.console.print(escaped(text), soft_wrap=True)
         self._last_line = time.monotonic()
 
     def log_record(self, name: str, record: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from rarename.corpus.paper_split import PUBLISHED_EXAMPLES
 from rarename.corpus.splits import SplitName
 from rarename.corpus.store import Corpus
 from rarename.presets import PRESETS, preset_config
+from rarename.printable import escaped
 from rarename.progress import Progress
 from rarename.tasks.completion.dataset import WindowDataset
 from rarename.tasks.misuse.dataset import FunctionDataset
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     corpus = Corpus(arguments.corpus)
     vocabulary = corpus.vocabulary(arguments.top_k)
     if arguments.output_format == "names":
-        write("".join(f"{name}\n" for name in vocabulary))
+        write("".join(f"{name}\n" for name in vocabulary if name.isprintable()))
         return 0
     counts = corpus.counts("names")[np.argsort(corpus.ranking("names"))]
     names = dict(zip(vocabulary, counts.tolist(), strict=False))
@@ -70,7 +71,7 @@ def _inspect_examples(corpus: Corpus, arguments: argparse.Namespace) -> int:
     if arguments.output_format == "json":
         write_json(content, indent=1)
         return 0
-    text = "".join(f"{split} {path}\n" for split, paths in content.get("files", {}).items() for path in paths)
+    text = "".join(f"{split} {escaped(path)}\n" for split, paths in content.get("files", {}).items() for path in paths)
     for task, splits in content.get("tasks", {}).items():
         train, test = PUBLISHED_EXAMPLES.get((task, corpus.language.name), ("", ""))
         published = {"train": train, "validation": "", "test": test} if train and arguments.preset == "paper" else {}
