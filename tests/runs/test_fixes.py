@@ -92,7 +92,7 @@ def test_fixes_come_after_the_epochs_on_the_corpus(corpus_folder, fixes, tmp_pat
 
 def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_path, capsys):
     options = ["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", str(tmp_path / "more")]
-    options += ["--preset", "check", "--init", str(finished), "--set", "task.max_function_nodes=60"]
+    options += ["--preset", "check", "--init", str(finished)]
     options += [
         "--set",
         "training.learning_rate=0",

@@ -156,4 +156,6 @@ def _settings_of(model: Path, settings: dict[str, Any]) -> dict[str, Any]:
             if key not in free and settings.get(key, value) != value:
                 raise UsageError(f"{key} is {value!r} in {model}; its weights do not fit {settings[key]!r}")
             settings.setdefault(key, value)
+        elif key in ("task.max_function_nodes", "task.window_size"):
+            settings.setdefault(key, value)  # a model may have too few placeholders for longer snippets
     return settings
