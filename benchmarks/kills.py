@@ -85,6 +85,7 @@ COMMANDS = {
     "mine": Command(
         ["mine", "../history", "--language", "python", "--out", "fixes.jsonl", "--jobs", "2"],
         [],
+        codes=(0, 2),  # 2: the file is there already, because the kill came after it was written
     ),
     "prepare": Command(["prepare", "corpus", "../sources", "--language", "python", "--jobs", "2"], []),
     "train": Command(

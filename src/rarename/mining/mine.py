@@ -18,7 +18,7 @@ from rarename._version import __version__
 from rarename.corpus.workers import Task, Workers
 from rarename.discovery import MAX_FILE_BYTES, over_limit
 from rarename.errors import ParseError, UsageError
-from rarename.io import locked, replacing, write_text
+from rarename.io import locked, remove_parts, replacing, write_text
 from rarename.mining.fixes import candidates, fix_in
 from rarename.mining.history import Repository, subject_and_date
 from rarename.printable import escaped
@@ -49,6 +49,7 @@ def mine(paths: Sequence[Path], language: str, out: Path, jobs: int = 1, progres
     """
     progress, work = progress or NullProgress(), out.absolute().with_name(f".{out.name}.work")
     if out.exists():
+        shutil.rmtree(work, ignore_errors=True)  # of a command that was killed at its very end
         raise UsageError(f"{out} exists; remove it or choose another file")
     chunks, mined = _list_commits(paths, progress)
     work.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,7 @@ def mine(paths: Sequence[Path], language: str, out: Path, jobs: int = 1, progres
             mined.skipped.update(found["skipped"])
             for fix in found["fixes"]:
                 _keep(fix, fixes, mined)
+        remove_parts(out.absolute())
         with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(json.dumps(fix, ensure_ascii=False) + "\n" for fix in fixes.values())
         shutil.rmtree(work)
