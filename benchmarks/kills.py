@@ -89,7 +89,7 @@ COMMANDS = {
     ),
     "prepare": Command(["prepare", "corpus", "../sources", "--language", "python", "--jobs", "2"], []),
     "train": Command(
-        ["train", "misuse", "--corpus", "../corpus", "--output-dir", "run", "--preset", "tiny"]
+        ["train", "misuse", "run", "--corpus", "../corpus", "--preset", "tiny"]
         + ["--vocabulary-size=20"]
         + [f"--set=training.{key}={value}" for key, value in SETTINGS.items()],
         ["--resume"],

@@ -67,7 +67,7 @@ def compare(corpus: Path, runs: Path) -> None:
     """Train with each strategy, evaluate on the test split, print a table and a bar chart."""
     shutil.rmtree(runs, ignore_errors=True)
     commands = [
-        ["train", "misuse", "--corpus", corpus, "--output-dir", runs / strategy, "--preset", "tiny", "--strategy",
+        ["train", "misuse", runs / strategy, "--corpus", corpus, "--preset", "tiny", "--strategy",
          strategy, "--vocabulary-size", VOCABULARY_SIZE, "--num-threads", 1]
         for strategy in STRATEGIES
     ]  # fmt: skip

@@ -291,7 +291,7 @@ def test_every_way_to_end_has_its_exit_code(run, monkeypatch, command, error, co
         ["anonymize", "missing.py"],
         ["prepare", "corpus", "missing", "--language", "python"],
         ["inspect", "missing"],
-        ["train", "misuse", "missing", "--output-dir", "run"],
+        ["train", "misuse", "run", "--corpus", "missing"],
         ["evaluate", "missing"],
         ["sweep", "missing.toml"],
         ["report", "missing"],

@@ -28,7 +28,7 @@ from rarename.corpus.store import Corpus
 from rarename.errors import RarenameError
 
 # Names of options, files, keys and settings: a rename changes only these tables.
-FORMAT, TOP_K, OUTPUT_DIR = "--output-format", "--top-k", "--output-dir"
+FORMAT, TOP_K = "--output-format", "--top-k"
 TRAINER_STATE, MODEL_PREFIX = "trainer_state.safetensors", "model."
 RENAMED_KEYS: dict[str, str] = {}  # keys of JSON outputs, new name to recorded name
 VOLATILE_KEYS = {"seconds", "$schema", "tool"}  # their values depend on time or version
@@ -159,7 +159,7 @@ def training() -> dict[str, Any]:
         corpus = _prepare(Path(folder) / "corpus", "python")
         for name, settings in RUNS.items():
             run_dir = Path(folder) / name
-            command = ["train", name.split(",")[0], "--corpus", corpus.path, OUTPUT_DIR, run_dir, "--preset", "tiny"]
+            command = ["train", name.split(",")[0], run_dir, "--corpus", corpus.path, "--preset", "tiny"]
             options = [f"--set={setting}" for setting in f"{EVERY_RUN} {settings}".split()]
             log = {each["step"]: each for each in map(parsed, run(*command, *options, FORMAT, "json")[1].splitlines())}
             state = load_file(run_dir / TRAINER_STATE)

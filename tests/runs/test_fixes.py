@@ -91,7 +91,7 @@ def test_fixes_come_after_the_epochs_on_the_corpus(corpus_folder, fixes, tmp_pat
 
 
 def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_path, capsys):
-    options = ["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", str(tmp_path / "more")]
+    options = ["train", "misuse", str(tmp_path / "more"), "--corpus", str(corpus_folder)]
     options += ["--preset", "check", "--init", str(finished)]
     options += [
         "--set",
@@ -111,7 +111,7 @@ def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_p
     assert (saved.init, len(saved.init_digest)) == (str(finished), 64)
     assert main([*options, "--set", "model.d_model=32"]) == 2
     assert "model.d_model is 16" in capsys.readouterr().err
-    assert main(["train", "misuse", "--corpus", str(corpus_folder), "--output-dir", "x", "--init", str(tmp_path)]) == 2
+    assert main(["train", "misuse", "x", "--corpus", str(corpus_folder), "--init", str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err
 
 

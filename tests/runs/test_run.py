@@ -90,7 +90,7 @@ def command(config, folder, *options):
     """The command line of a run."""
     path = folder.with_suffix(".toml")
     save_config(config, path)
-    return ["train", "misuse", "--corpus", config.corpus, "--output-dir", str(folder), "--config", str(path), *options]
+    return ["train", "misuse", str(folder), "--corpus", config.corpus, "--config", str(path), *options]
 
 
 # Repeating and resuming
@@ -287,7 +287,7 @@ def test_an_existing_folder_is_not_overwritten(config, undisturbed, tmp_path, ca
         evaluate(tmp_path)
     with pytest.raises(RunError, match=r"precious.txt is a file; choose another folder"):
         train(config, tmp_path / "precious.txt")
-    assert main(["train", "misuse", "--corpus", config.corpus, "--output-dir", str(undisturbed)]) == 2
+    assert main(["train", "misuse", str(undisturbed), "--corpus", config.corpus]) == 2
     assert "already holds a run; add --resume to continue it" in capsys.readouterr().err
 
 

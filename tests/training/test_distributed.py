@@ -93,7 +93,7 @@ def test_torchrun_prints_an_error_once(corpus_folder, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious.txt").write_text("mine")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
-    command = ["rarename", "train", "misuse", "--corpus", str(corpus_folder), "--output-dir", str(tmp_path / "run")]
+    command = ["rarename", "train", "misuse", str(tmp_path / "run"), "--corpus", str(corpus_folder)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run([*launch, *command], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0

@@ -18,14 +18,14 @@ from rarename.errors import UsageError
 from rarename.presets import PRESETS, preset_config
 
 EXAMPLE = """  rarename prepare corpora/stdlib stdlib --language python
-  rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered --preset tiny --vocabulary-size 100
+  rarename train misuse runs/ordered --corpus corpora/stdlib --preset tiny --vocabulary-size 100
   rarename train misuse --help-settings
 After an interruption, run the same command with --resume. It ends with the same weights.
 Adapt a packaged model, or any run, to the mistakes of your own history:
-  rarename train misuse --corpus corpora/mine --output-dir runs/mine --preset check --init MODEL --fixes FIXES.jsonl \\
+  rarename train misuse runs/mine --corpus corpora/mine --preset check --init MODEL --fixes FIXES.jsonl \\
       --set training.num_epochs=0
 Several processes, on CPUs or GPUs:
-  torchrun --nproc-per-node 4 -m -- rarename train misuse --corpus corpora/stdlib --output-dir runs/ordered"""
+  torchrun --nproc-per-node 4 -m -- rarename train misuse runs/ordered --corpus corpora/stdlib"""
 
 
 class _HelpSettings(argparse.Action):
@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     tasks = "misuse: locate the wrong variable and point at the correct one; completion: predict the next node"
     option("task", choices=TASK_CONFIGS, help=tasks)
+    option("run_folder", type=Path, metavar="RUN", help="the folder to create, or to continue with --resume")
     option("--corpus", required=True, metavar="CORPUS", help="a folder made by `rarename prepare`")
-    option("--output-dir", required=True, type=Path, metavar="RUN", help="the folder to create")
     names = dict.fromkeys(name for presets in PRESETS.values() for name in presets)
     sizes = "model size and training recipe; check is for misuse, complete for completion (default: small)"
     option("--preset", default="small", choices=names, help=sizes)
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rarename.training.mkl import allow_avx512
     from rarename.training.trainer import STATE
 
-    folder: Path = arguments.output_dir
+    folder: Path = arguments.run_folder
     if arguments.num_threads:
         torch.set_num_threads(arguments.num_threads)
     if arguments.avx512:
