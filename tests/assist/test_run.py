@@ -5,10 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from rarename.assist import Checker
+from rarename.assist.file_check import FileCheck
 from rarename.cli.main import main
 
 SOURCE = "def area_{0}(width, height):\n    return width * width\n\n\ndef ok_{0}(a, b):\n    return a + b\n"
@@ -45,6 +48,29 @@ def test_any_number_of_processes_and_the_cache_give_the_same_output(tree, capsys
     assert check(capsys, "--jobs", "2", *options) == expected
     forbid_computing(monkeypatch)
     assert check(capsys, "--jobs", "2", *options) == expected
+
+
+def test_a_cached_finding_equals_a_computed_one(tree, capsys, monkeypatch):
+    inputs = Path(__file__).parents[1] / "golden" / "inputs"
+    contents = [("python", path.read_bytes()) for path in inputs.rglob("*.py")]
+    contents.append(("python", b"def f(a, b):\n    'caf\\N{DIGIT ONE} \xc3\xa9\xe2\x80\xa8'; return a - a\n"))
+    checks = Checker.load().check_contents(contents, 0.0)
+    assert sum(bool(each.alternatives) for check in checks for each in check.findings) > 20
+    assert any(check.suppressions for check in checks) and any(check.skipped for check in checks)
+    for check in checks:  # the repr also compares types: an Alternative equals a tuple
+        assert repr(asdict(FileCheck.from_json(check.to_json()))) == repr(asdict(check))
+    options = ("--min-confidence", "0", "--output-format", "json", str(inputs / "mistakes"), str(inputs / "slips"))
+    _, cold = check_json(capsys, *options)
+    forbid_computing(monkeypatch)
+    _, cached = check_json(capsys, *options)
+    assert cached == cold and len(cold["findings"]) > 15
+
+
+def check_json(capsys, *options):
+    code, out = check(capsys, "--jobs", "1", *options)
+    content = json.loads(out)
+    del content["summary"]["seconds"]
+    return code, content
 
 
 def test_only_what_changed_is_computed(tree, capsys, monkeypatch):
