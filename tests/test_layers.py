@@ -1,11 +1,14 @@
 """Modules import from layers above, and prediction needs neither torch nor pyarrow."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import rarename
+from rarename.cli.main import EXTRAS
 
 PACKAGE = Path(rarename.__file__).parent
 
@@ -127,6 +130,15 @@ def test_torch_and_pyarrow_stay_below():
     assert len(light) > 40
     heavy = {"torch", "pyarrow", "safetensors", "scipy", "matplotlib", "fcntl"}
     assert not [name for name, tree in light for target in imported(tree) if target.partition(".")[0] in heavy]
+
+
+def test_a_missing_module_can_be_named_with_its_extra():
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    base = {re.match(r"[\w-]+", each)[0].replace("-", "_") for each in project["dependencies"]}
+    roots = {target.partition(".")[0] for _, tree in modules() for target in imported(tree)}
+    assert roots - sys.stdlib_module_names - base - {"rarename"} <= EXTRAS.keys()
+    assert {*EXTRAS.values()} <= project["optional-dependencies"].keys()
 
 
 def loaded_by(code: str) -> set[str]:

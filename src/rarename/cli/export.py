@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from rarename.anonymize import STRATEGIES
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export_model(arguments: argparse.Namespace) -> None:
+    import_module("onnxscript")  # before torch: the extra of the first missing module installs the other too
     from rarename.inference.model_folder import ModelFolder, load_run_config
     from rarename.inference.onnx_export import export_model
 

@@ -37,11 +37,13 @@ COMMANDS = {
 Only the module of the chosen command is imported, so that `--help` is fast."""
 
 EXTRAS = {
+    "cloudpickle": "cluster",
     "distributed": "cluster",
     "filelock": "train",
     "onnx": "export",
     "onnxscript": "export",
     "lsprotocol": "lsp",
+    "psutil": "cluster",
     "pygls": "lsp",
     "pyarrow": "train",
     "safetensors": "train",
