@@ -181,6 +181,11 @@ def test_functions_with_one_variable_have_no_diagnostic(checker, tmp_path):
     assert result.exit_code == 0
 
 
+def test_functions_without_two_bound_names_need_no_prediction(monkeypatch):
+    monkeypatch.setattr(CheckModel, "predict", lambda *_: pytest.fail("nothing to predict"))
+    assert Checker.load(threshold=0).check("def f(a):\n    return print(a, a)\n", "python") == []
+
+
 def test_predictions_below_the_threshold_are_not_reported(model):
     [diagnostic] = Checker([model], threshold=0).check(AREA, "python")
     assert Checker([model], threshold=diagnostic.confidence).check(AREA, "python") == [diagnostic]

@@ -61,6 +61,11 @@ class CheckModel:
         """Load the model of a run or of the package."""
         return cls(ModelFolder.load(path, "misuse"))
 
+    def can_repair(self, function: Function) -> bool:
+        """Whether the function has two names that the model can point at. A conditional head points at bound names."""
+        names = function.values[function.bindings if self._is_conditional else function.variables]
+        return bool((names != names[:1]).any())
+
     def predict(self, examples: Sequence[MisuseExample]) -> BugPredictions:
         """Predict the most probable bug of each function and of each function nested in it."""
         batch = self.collate(examples, on_overflow="unk")
@@ -199,7 +204,8 @@ class Checker:
         """Run the models on functions; return unordered predictions above the threshold."""
         best: dict[tuple[_ParsedFile, int], Diagnostic] = {}  # of each function: a long one has several windows
         for name, model in self._models.items():
-            pending = [each for each in pool if each.parsed.language.name == name and each.has_two_names()]
+            of_model = [each for each in pool if each.parsed.language.name == name]
+            pending = [each for each in of_model if model.can_repair(each.example.function)]
             lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
                 if should_stop():
@@ -273,10 +279,6 @@ class _PendingFunction:
     parsed: _ParsedFile
     nodes: NDArray[np.int64]  # the node of the tree for each node of the function
     example: MisuseExample
-
-    def has_two_names(self) -> bool:
-        names = self.example.function.values[self.example.function.variables]
-        return bool((names != names[:1]).any())
 
     def owner(self, location: int) -> int:
         """The first node, in the tree, of the innermost function around a location."""
