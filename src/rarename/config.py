@@ -115,7 +115,7 @@ class MisuseConfig(Settings):
     length_exponent: float = bounded(0.0, minimum=0, maximum=10)
     """Draw functions for training in proportion to a power of their number of nodes; 0 takes each once in an epoch."""
     context_nodes: int = bounded(0, minimum=0, maximum=1_000)
-    """Largest number of nodes after a function that tell of the rest of its file: functions that it names and their
+    """Largest number of nodes after a function about the rest of its file: functions that it names and their
     parameters, attributes that its variables have elsewhere, names of the module. 0 shows the function alone."""
     fix_epochs: int = bounded(8, minimum=0)
     """Number of epochs on real fixes, after those on the corpus; only with `--fixes`."""

@@ -78,7 +78,7 @@ def entries_of(diagnostics: Sequence[Diagnostic], real_paths: Mapping[str, Path]
 
 
 class KnownFindings:
-    """Tells new findings from those of a baseline. Equal entries match one diagnostic each."""
+    """Separates new findings from those of a baseline. Equal entries match one diagnostic each."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries

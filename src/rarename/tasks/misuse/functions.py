@@ -50,7 +50,7 @@ class Function:
     places: NDArray[np.int8] | None = None  # what stands around each variable: see `features`
     receivers: tuple[int, ...] = ()  # the rank ids of names such as `self`
     constructors: tuple[int, ...] = ()  # the rank ids of names such as `__init__`
-    num_context: int = 0  # the last nodes, which tell of the rest of the file: see `context`
+    num_context: int = 0  # the last nodes, about the rest of the file: see `context`
     published_variables: Mask | None = None  # the nodes that hold a variable, if `published_variables` chooses them
     label: MisuseLabel | None = None  # a published bug, which `values` already contains
     project: int = 0  # an index into `FunctionDataset.project_names`
