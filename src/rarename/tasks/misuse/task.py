@@ -149,7 +149,7 @@ class MisuseTask(Task):
         self.fixes.hard = mined
 
     def further_metrics(self, model: nn.Module) -> dict[str, float]:
-        """How the model does on the fixes of the validation split: located, repaired, and ranked above the fixed code."""
+        """How the model does on the fixes of the validation split: located, repaired, ranked above the fixed code."""
         if self.fixes is None or not self.fixes.validation:
             return {}
         metrics, validation = MisuseMetrics(len(self.encoding.values)), self.fixes.validation
