@@ -6,6 +6,7 @@ each on their fixed twins and on clean functions, drawn with the lengths of real
 alone, makes the confidence of the most probable candidate of a function as often right as it says.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,6 +92,12 @@ def fit_calibration(groups: Sequence[Group]) -> dict[str, float]:
     weights = scale * weights
     weights[INPUTS.index("bias")] += bias
     return {name: round(float(weight), 4) for name, weight in zip(INPUTS, weights, strict=True)}
+
+
+def threshold_at(clean: NDArray[np.floating], rate: float) -> float:
+    """The lowest threshold, to four digits, from which at most a fraction of the clean functions is flagged."""
+    falling = sorted(clean.tolist(), reverse=True)
+    return min(1.0, math.floor(10_000 * falling[int(rate * len(falling))] + 1) / 10_000)
 
 
 def logistic_regression(

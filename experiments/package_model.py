@@ -12,7 +12,6 @@ weights.
 import argparse
 import dataclasses
 import json
-import math
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ from typing import Any
 
 import tomli_w
 import torch
-from calibration import clean_groups, fit_calibration, fix_groups
+from calibration import clean_groups, fit_calibration, fix_groups, threshold_at
 
 from rarename.assist.check import CheckModel
 from rarename.cli.display import Display
@@ -124,12 +123,6 @@ def calibrate(target: Path, trained: ExperimentConfig, fixes: Path | None, versi
         (target / CHECK_SETTINGS).write_text(tomli_w.dumps({"min_confidence": threshold} | settings))
         model = CheckModel.load(target)
         return {name: evaluate_fixes(model, each, clean[name], progress) for name, each in found.items()}
-
-
-def threshold_at(clean: Any, rate: float) -> float:
-    """The lowest threshold, to four digits, from which at most a fraction of the clean functions is flagged."""
-    falling = sorted(clean.tolist(), reverse=True)
-    return min(1.0, math.floor(10_000 * falling[int(rate * len(falling))] + 1) / 10_000)
 
 
 def _metrics(folder: Path, split: str, corpus: str) -> Any:

@@ -46,9 +46,7 @@ class Shard:
     folder: Path
     number: int
 
-    begun = _file(
-        "begun"
-    )  # the documents that were begun, one per line; each attempt to parse the shard starts with NUL
+    begun = _file("begun")  # the documents that were begun, one per line; each attempt at the shard starts with NUL
     crashed = _file("crashed")  # those that kill a process of their own, one per line
     nodes = _file("nodes.arrow")  # trees, with value and type ids of the shard
     names = _file("names.arrow")  # the values of the shard, by id, and its node types, by id

@@ -19,6 +19,8 @@ from rarename.vocabulary import Vocabulary
 
 TEXT = "def f(self, rows, row):\n    return rows.size + self.size + row\n"
 
+CALIBRATION = str(Path(__file__).parents[3] / "experiments" / "calibration.py")
+
 
 @pytest.fixture(scope="module")
 def function():
@@ -76,8 +78,7 @@ def test_check_reads_the_calibration_of_a_model(python_run, tmp_path):
 
 
 def test_the_calibration_is_fitted_to_how_often_predictions_are_right():
-    experiments = Path(__file__).parents[3] / "experiments"
-    fit = runpy.run_path(str(experiments / "calibration.py"))
+    fit = runpy.run_path(CALIBRATION)
     rng, groups = np.random.default_rng(0), []
     for number in range(9_000):
         kind = ("before", "before", "after")[number % 3]
@@ -101,3 +102,13 @@ def test_the_calibration_is_fitted_to_how_often_predictions_are_right():
         among = (tops >= low) & (tops < high)
         right = np.average(rights[among], weights=shares[among] / np.where(shares[among] < 0.5, 0.5, 1))
         assert tops[among].mean() == pytest.approx(right, abs=0.06)
+
+
+def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
+    threshold_at = runpy.run_path(CALIBRATION)["threshold_at"]
+    clean = np.arange(1, 201) / 250  # 0.004 to 0.8
+    assert threshold_at(clean, 0.0) == pytest.approx(0.8001)
+    assert threshold_at(clean, 1 / 200) == pytest.approx(0.7961)  # 0.8 is flagged, 0.796 is not
+    assert threshold_at(clean, 1.9 / 200) == pytest.approx(0.7961)
+    assert threshold_at(clean, 0.1) == pytest.approx(0.7201)
+    assert threshold_at(np.ones(200), 0.0) == 1.0

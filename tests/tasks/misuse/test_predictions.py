@@ -244,18 +244,6 @@ def test_metrics_at_equal_false_alarm_rates_by_hand():
     assert fewer["0.1"]["false_alarms"] == pytest.approx(1 / 18)  # two would be more than 10 %
 
 
-def test_the_threshold_flags_at_most_the_given_fraction_of_clean_functions():
-    confidences = np.arange(1, 201) / 250  # of clean functions, 0.004 to 0.8
-    metrics = MisuseMetrics(0)
-    metrics._chunks = {"confidence": [np.append(confidences, [0.9, 0.1])], "is_buggy": [np.arange(202) >= 200]}
-    assert metrics.threshold_at(0.0) == pytest.approx(0.801)
-    assert metrics.threshold_at(1 / 200) == pytest.approx(0.797)  # 0.8 is flagged, 0.796 is not
-    assert metrics.threshold_at(1.9 / 200) == pytest.approx(0.797)
-    assert metrics.threshold_at(0.1) == pytest.approx(0.721)
-    metrics._chunks["confidence"] = [np.append(np.ones(200), [0.9, 0.1])]
-    assert metrics.threshold_at(0.0) == 1.0
-
-
 def test_metrics_at_confidence_thresholds():
     clean = [(False, number / 10, True) for number in range(200)]
     metrics = margins(*clean, (True, 30.0, True), (True, 0.0, True), (True, 30.0, False), (True, 20.0, True))

@@ -1,6 +1,5 @@
 """Metrics of variable misuse (paper, section 4.1; Hellendoorn et al. 2020)."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -68,13 +67,6 @@ class MisuseMetrics(Metrics):
             "at_false_alarms": {f"{rate:g}": _at_false_alarm_rate(columns, rate) for rate in FALSE_ALARM_RATES},
             "at_confidence": {f"{at:g}": _at_threshold(columns, at) for at in sorted({*CONFIDENCES, *thresholds})},
         }
-
-    def threshold_at(self, false_alarm_rate: float) -> float:
-        """The lowest confidence threshold, to three digits, that flags at most this fraction of clean functions."""
-        columns = self.columns()
-        clean = np.sort(columns["confidence"][~columns["is_buggy"]])[::-1]
-        first_kept_back = float(clean[int(false_alarm_rate * len(clean))]) if len(clean) else 0.0
-        return min(1.0, math.floor(1_000 * first_kept_back + 1) / 1_000)
 
 
 def _evaluate_per_example(output: MisuseOutput, batch: MisuseBatch, vocabulary_size: int) -> Columns:
