@@ -34,6 +34,7 @@ MAX_NUMBER = 2**63
 ADDED_SETTINGS: dict[str, Any] = {
     "model.activation": "relu", "model.norm": "pre", "model.shared_offsets": False, "model.ffn_dropout": False,
     "training.batch_size": 0, "task.redraw_bugs": False, "task.length_exponent": 0.0, "task.context_nodes": 0,
+    "task.epoch_functions": 0,
     "task.min_new_nodes": 1, "task.pointer_attention": "own", "model.attention": "relative", "model.init": "scaled",
     "task.fix_epochs": 8, "task.fix_learning_rate": 0.2, "task.fix_tiers": "A", "task.fix_clean_functions": 4.0,
     "task.fix_hard_fraction": 0.5, "task.fix_mined_functions": 10_000, "task.fix_synthetic_functions": 1.0,
@@ -114,6 +115,8 @@ class MisuseConfig(Settings):
     """Draw another bug of a function in every epoch; otherwise three bugs take turns."""
     length_exponent: float = bounded(0.0, minimum=0, maximum=10)
     """Draw functions for training in proportion to a power of their number of nodes; 0 takes each once in an epoch."""
+    epoch_functions: int = bounded(0, minimum=0)
+    """Number of functions that are drawn for an epoch; 0 for as many as the training split has."""
     context_nodes: int = bounded(0, minimum=0, maximum=1_000)
     """Largest number of nodes after a function about the rest of its file: functions that it names and their
     parameters, attributes that its variables have elsewhere, names of the module. 0 shows the function alone."""
@@ -143,6 +146,8 @@ class MisuseConfig(Settings):
             raise ValueError("context_nodes needs the pointer_head 'conditional', which points at variables only")
         if self.length_exponent and self.bug_sampler == "published":
             raise ValueError("length_exponent must be 0 with the bug_sampler 'published', which takes every function")
+        if self.epoch_functions and self.bug_sampler == "published":
+            raise ValueError("epoch_functions must be 0 with the bug_sampler 'published', which takes every function")
         if self.multi_bug_epochs and self.bug_sampler == "published":
             raise ValueError("multi_bug_epochs must be 0 with the bug_sampler 'published', which has one bug at a time")
 

@@ -89,6 +89,18 @@ def test_long_functions_come_more_often():
     assert others[0] == task.epoch_items(0)[0].tolist()
 
 
+def test_an_epoch_may_be_a_sample_of_the_functions():
+    task = fake_task(epoch_functions=6)
+    epochs = [task.epoch_items(epoch) for epoch in range(30)]
+    assert {len(set(items.tolist())) for items, _ in epochs} == {6}
+    assert {item for items, _ in epochs for item in items.tolist()} == set(range(20))
+    assert (epochs[0][1] == 2 * task.dataset("train").lengths[epochs[0][0]]).all()
+    assert task.num_examples(1.5) == 18
+    more = fake_task(epoch_functions=50).epoch_items(0)[0].tolist()
+    assert len(set(more)) == 50
+    assert {item % 20 for item in more} == set(range(20))
+
+
 def test_each_function_comes_clean_and_with_a_bug():
     batch = fake_task().make_batch([3, 4], 0)
     assert (batch.location > 0).tolist() == [False, True, False, True]

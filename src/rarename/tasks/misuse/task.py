@@ -123,7 +123,10 @@ class MisuseTask(Task):
     def num_examples(self, num_epochs: float = 1.0) -> int:
         multi_bug_epochs = min(num_epochs, self.config.multi_bug_epochs)
         each = multi_bug_epochs + self.examples_each("train") * (num_epochs - multi_bug_epochs)
-        return round(each * len(self.dataset("train")))
+        return round(each * self._epoch_functions())
+
+    def _epoch_functions(self) -> int:
+        return self.config.epoch_functions or len(self.dataset("train"))
 
     def num_last_examples(self) -> int:
         return 0 if self.fixes is None else self.config.fix_epochs * self.fixes.num_examples(self.config)
@@ -170,7 +173,7 @@ class MisuseTask(Task):
             return model(**batch.inputs()), batch
 
     def epoch_items(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As many items as functions; with `length_exponent`, long functions several times and short ones seldom.
+        """Each function once, or a sample; with `length_exponent`, long functions several times and short ones seldom.
 
         The item `index + copy · functions` is a further copy of a function, with another bug.
         """
@@ -178,11 +181,14 @@ class MisuseTask(Task):
             rng = np.random.default_rng([self.seed, epoch, 7])
             return self.fixes.items(self.dataset("train").lengths, self.config, rng)
         items, lengths = super().epoch_items(epoch)
-        if not self.config.length_exponent:
+        if not (self.config.length_exponent or self.config.epoch_functions):
             return items, lengths
         expected = lengths.astype(float) ** self.config.length_exponent
         # Systematic sampling: each function comes as often as expected, rounded up or down.
-        ends = np.cumsum(len(items) / expected.sum() * expected) + np.random.default_rng([self.seed, epoch, 4]).random()
+        ends = (
+            np.cumsum(self._epoch_functions() / expected.sum() * expected)
+            + np.random.default_rng([self.seed, epoch, 4]).random()
+        )
         counts = np.diff(np.floor(ends), prepend=0).astype(np.int64)
         copies = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(items, counts) + len(items) * copies, np.repeat(lengths, counts)
