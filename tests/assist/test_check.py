@@ -125,10 +125,28 @@ def test_rare_names_beyond_the_placeholders_are_unknown(checker, model):
     assert (values == Special.UNK).sum() == 2 * 21  # `f` has the first placeholder
 
 
-def test_batching_does_not_change_predictions(checker):
+def test_only_functions_that_changed_are_predicted_again(model, monkeypatch):
+    predicted, predict = [], CheckModel.predict
+    monkeypatch.setattr(CheckModel, "predict", lambda *both: predicted.extend(both[1]) or predict(*both))
+    first = "def f(rare_one, rare_two):\n    return rare_one\n"
+    second = "def g(rare_one, rare_two):\n    return rare_two\n"
+    checker = Checker([model], threshold=0)
+    before = checker.check(f"{first}\n{second}", "python")
+    assert (len(predicted), len(before)) == (2, 2)
+    after = checker.check(f"rare_new = 0\n{first}\n{second.replace('return', 'yield')}", "python")
+    assert (len(predicted), len(after)) == (3, 2)
+    assert (after[0].line, after[0].confidence) == (before[0].line + 1, before[0].confidence)
+    assert after[1].line == before[1].line + 1
+    same_for_the_model = second.replace("rare_one", "other").replace("rare_two", "another")
+    assert checker.check(same_for_the_model, "python")[0].confidence == before[1].confidence
+    assert len(predicted) == 3
+
+
+def test_batching_does_not_change_predictions(model):
+    checker = Checker([model], threshold=0)
     texts = [f"def f{n}(a, b, c):\n" + "    a = b + c\n" * n + "    return a\n" for n in range(1, 30)]
     batched = checker.check("\n".join(texts), "python")
-    for one, other in zip((checker.check(text, "python")[0] for text in texts), batched, strict=True):
+    for one, other in zip((Checker([model], threshold=0).check(text, "python")[0] for text in texts), batched, strict=True):
         assert (one.function, one.name, one.suggestion) == (other.function, other.name, other.suggestion)
         assert one.confidence == pytest.approx(other.confidence, abs=1e-5)
 
@@ -169,9 +187,10 @@ def test_columns_count_characters(both, language, source, qualified_names):
     assert [underlined(source, each) for each in found] == [each.name for each in found]
 
 
-def test_a_check_can_be_stopped(checker):
-    assert checker.check(AREA, "python", should_stop=lambda: False)
+def test_a_check_can_be_stopped(model):
+    checker = Checker([model], threshold=0)
     assert not checker.check(AREA, "python", should_stop=lambda: True)
+    assert checker.check(AREA, "python", should_stop=lambda: False)
 
 
 def test_functions_with_one_variable_have_no_diagnostic(checker, tmp_path):

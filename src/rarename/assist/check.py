@@ -1,5 +1,6 @@
 """Check: source text to diagnostics. Functions become the same arrays as in training, in batches across files."""
 
+import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -36,9 +37,11 @@ from rarename.time_limit import time_limit
 MAX_FUNCTION_NODES = 1_000  # longer functions are checked in windows: attention is quadratic
 WINDOW_STRIDE = 500  # nodes from one window to the next
 NUM_ALTERNATIVES = 2  # of each diagnostic
+MAX_KNOWN_FUNCTIONS = 20_000  # whose predictions are kept in memory
 BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
 
 _MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
+_Candidate = tuple[int, int, float]  # location, repair, confidence
 _DATA = re.compile(r"[\w+/=\\-]{200,}", re.ASCII)  # such as an encoded image: code has blanks and operators
 
 
@@ -66,6 +69,20 @@ class CheckModel:
         names = function.values[function.bindings if self._is_conditional else function.variables]
         return bool((names != names[:1]).any())
 
+    def key(self, example: MisuseExample) -> bytes:
+        """A hash of all that the prediction depends on. Which ranks rare names have in a file does not matter."""
+        function, digest = example.function, hashlib.blake2b(self.language.name.encode(), digest_size=16)
+        values, num_kept = function.values, len(self.folder.encoding.values)
+        _, first, same_as = np.unique(values, return_index=True, return_inverse=True)
+        digest.update(repr((len(function), function.num_context, example.nested_slices)).encode())
+        for array in (
+            *(function.types, function.roles, function.scopes, function.subtokens, function.bigrams),
+            *(function.is_unswappable, function.places, np.minimum(values, num_kept), first[same_as]),
+            *(np.isin(values, names) for names in (function.receivers, function.constructors)),
+        ):
+            digest.update(b"-" if array is None else array.tobytes())
+        return digest.digest()
+
     def predict(self, examples: Sequence[MisuseExample]) -> BugPredictions:
         """Predict the most probable bug of each function and of each function nested in it."""
         batch = self.collate(examples, on_overflow="unk")
@@ -89,6 +106,7 @@ class Checker:
             raise UsageError("two models are for the same language; pass one per language")
         self._is_packaged = not models
         self._threshold = threshold
+        self._known: dict[bytes, list[list[_Candidate]]] = {}  # by function: an editor asks again after each change
 
     @classmethod
     def load(cls, *folders: str | Path, threshold: float | None = None) -> "Checker":
@@ -201,24 +219,31 @@ class Checker:
     def _predict(
         self, pool: Sequence["_PendingFunction"], min_confidence: float, should_stop: Callable[[], bool]
     ) -> Iterator[tuple["_ParsedFile", Diagnostic]]:
-        """Run the models on functions; return unordered predictions above the threshold."""
-        best: dict[tuple[_ParsedFile, int], Diagnostic] = {}  # of each function: a long one has several windows
+        """Run the models on functions that are new to them; return unordered predictions above the threshold."""
+        if len(self._known) > MAX_KNOWN_FUNCTIONS:
+            self._known = {}
+        known, best = self._known, dict[tuple[_ParsedFile, int], Diagnostic]()  # of each function: it may have windows
         for name, model in self._models.items():
             of_model = [each for each in pool if each.parsed.language.name == name]
-            pending = [each for each in of_model if model.can_repair(each.example.function)]
-            lengths = np.array([len(each.example.function) for each in pending], dtype=np.int64)
+            pending = [(each, model.key(each.example)) for each in of_model if model.can_repair(each.example.function)]
+            unknown = list({key: each.example for each, key in pending if key not in known}.items())
+            lengths = np.array([len(example.function) for _, example in unknown], dtype=np.int64)
             for indexes in bucketed_batches(lengths, BATCH_NODES, None):
                 if should_stop():
                     break
-                batch = [pending[index] for index in indexes]
-                predictions = vars(model.predict([each.example for each in batch])).values()
+                batch = [unknown[index] for index in indexes]
+                found: list[list[list[_Candidate]]] = [[] for _ in batch]
+                predictions = vars(model.predict([example for _, example in batch])).values()
                 for row, *columns in zip(*map(np.ndarray.tolist, predictions), strict=True):
-                    function, candidates = batch[row], [each for each in zip(*columns, strict=True) if each[0] >= 0]
+                    found[row].append([each for each in zip(*columns, strict=True) if each[0] >= 0])
+                known.update(zip((key for key, _ in batch), found, strict=True))
+            for function, key in pending:
+                for candidates in known.get(key, ()):
                     if not candidates or candidates[0][-1] < min_confidence:
                         continue
-                    key = function.parsed, function.owner(candidates[0][0])
-                    if key not in best or best[key].confidence < candidates[0][-1]:
-                        best[key] = function.diagnostic(candidates, model.version)
+                    owner = function.parsed, function.owner(candidates[0][0])
+                    if owner not in best or best[owner].confidence < candidates[0][-1]:
+                        best[owner] = function.diagnostic(candidates, model.version)
         return ((parsed, diagnostic) for (parsed, _), diagnostic in best.items())
 
 
@@ -249,9 +274,6 @@ class _ParsedFile:
         for start, length in self.functions:  # an inner function comes later and overwrites
             owners[start : start + length] = start
         return owners
-
-
-_Candidate = tuple[int, int, float]  # location, repair, confidence
 
 
 def _windows(parsed: _ParsedFile, file: Function, start: int) -> Iterator[NDArray[np.int64]]:
