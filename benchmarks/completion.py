@@ -5,7 +5,7 @@
     values at every node. One thread.
 2.  The same windows with a vocabulary of 100,000: time and peak memory.
 3.  A completion with a context of 500 nodes: one more node with a KV cache, compared with reading all nodes; and the
-    whole way from text and cursor to ranked names.
+    whole way from text and cursor to ranked names, in a long file and in its last 110 lines or so.
 
     python benchmarks/completion.py
     python benchmarks/completion.py --parts latency --output-format json
@@ -23,6 +23,7 @@ from typing import Any
 from measuring import Timer, in_new_process, megabytes, prepare
 
 NUM_WINDOWS, NUM_NODES = 32, 500
+EXCERPT_LINES = 110  # about as many nodes
 PARTS = ("step", "vocabulary", "latency")
 
 
@@ -153,14 +154,11 @@ def measure_latency(num_completions: int) -> dict[str, Any]:
     import argparse as subject
 
     import numpy as np
-    import torch
 
     from rarename.assist.complete import Completer, Reader
     from rarename.inference.session import open_session
-    from rarename.syntax.cursor import at_cursor
     from rarename.tasks.completion.collate import Window, collate
 
-    torch.set_num_threads(1)
     with Timer() as loading:
         completer = Completer.load("python")
     session = open_session(completer.folder)
@@ -177,28 +175,43 @@ def measure_latency(num_completions: int) -> dict[str, Any]:
             if step:  # the first one fills the cache
                 timers.append(timer)
     lines = Path(subject.__file__).read_text().splitlines()
-    whole, parsing = [], []
     first = next(number for number, line in enumerate(lines) if "class ArgumentParser" in line)
+    files, excerpts = [], []
     for number, line in enumerate(lines[first:], start=first):
         before, attribute, _ = line.partition("self.")
-        if attribute and not set("#\"'") & set(line) and len(whole) < num_completions:
-            typed = "\n".join([*lines[:number], before + attribute])
-            with Timer() as timer:
-                with Timer() as parsing_timer:
-                    cursor = at_cursor(typed, completer.language, number + 1, len(before + attribute) + 1)
-                completer.complete_at(cursor)
-            parsing.append(parsing_timer)
-            whole.append(timer)
+        if attribute and not set("#\"'") & set(line) and len(files) < num_completions:
+            files.append([*lines[:number], before + attribute])
+            methods = (start for start in range(number - EXCERPT_LINES, 0, -1) if lines[start].startswith("    def "))
+            excerpts.append(["class Excerpt:", *files[-1][next(methods) :]])
+    whole, parsing, _ = complete_each(completer, files)
+    excerpt, _, num_nodes = complete_each(completer, excerpts)
     return {
         "loading_seconds": loading.seconds,
         "one_more_node": milliseconds(cached),
         "all_nodes": milliseconds(uncached),
         "ratio": milliseconds(uncached)["cpu_median"] / milliseconds(cached)["cpu_median"],
         "text_to_names": milliseconds(whole) | {"lines": len(lines)},
+        "in_an_excerpt": milliseconds(excerpt) | {"nodes": statistics.median(num_nodes)},
         "text_to_nodes": milliseconds(parsing),
         "peak_megabytes": megabytes(),
         "resident_megabytes": megabytes("VmRSS"),
     }
+
+
+def complete_each(completer: Any, texts: Sequence[list[str]]) -> tuple[list[Timer], list[Timer], list[int]]:
+    """Complete at the end of each text; the times of all, of the parsing in it, and the numbers of nodes."""
+    from rarename.syntax.cursor import at_cursor
+
+    whole, parsing, num_nodes = [], [], []
+    for lines in texts:
+        with Timer() as timer:
+            with Timer() as parsing_timer:
+                cursor = at_cursor("\n".join(lines), completer.language, len(lines), len(lines[-1]) + 1)
+            completer.complete_at(cursor)
+        whole.append(timer)
+        parsing.append(parsing_timer)
+        num_nodes.append(len(cursor.traversal))
+    return whole, parsing, num_nodes
 
 
 def milliseconds(timers: Sequence[Timer]) -> dict[str, float]:
@@ -225,7 +238,7 @@ def as_text(report: dict[str, Any]) -> str:
             f"{step['ratio_seconds']:.1f} times as fast as plain ({step['ratio_cpu_seconds']:.1f} by CPU time)"
         )
     if latency := report.get("latency"):
-        for name in ("one_more_node", "all_nodes", "text_to_names", "text_to_nodes"):
+        for name in ("one_more_node", "all_nodes", "text_to_names", "text_to_nodes", "in_an_excerpt"):
             row = latency[name]
             lines.append(
                 f"{name:<16}median {row['median']:>7.1f} ms   p95 {row['p95']:>7.1f} ms   "

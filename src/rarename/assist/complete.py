@@ -6,8 +6,10 @@ While somebody types, most nodes stay the same. Their keys and values are cached
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +81,12 @@ class Completer:
         names, arguments = self._predict(cursor)
         unused = cursor.unused_targets
         names |= dict.fromkeys(unused, max(names.values(), default=FALLBACK_PROBABILITY))
-        possible = {*_possible_names(cursor), *names, *arguments} - cursor.keywords
-        found = [_suggestion(name, cursor, names, arguments) for name in _with_prefix(cursor.word, possible)]
+        possible = _possible_names(cursor)
+        special = {*possible, *cursor.in_scope, *arguments, *unused}
+        matching = set(_with_prefix(cursor.word, (possible | names.keys() | arguments.keys()) - cursor.keywords))
+        # Of the others, most by far, the probability alone decides.
+        others = nsmallest(top_k, matching - special, key=lambda name: (-names[name], name))
+        found = [_suggestion(name, cursor, names, arguments) for name in (*(matching & special), *others)]
         found.sort(key=lambda each: (not each.is_in_scope, -each.probability, each.name not in unused, each.name))
         return found[:top_k]
 
@@ -92,7 +98,10 @@ class Completer:
         of that node.
         """
         start, continuations = self._continuations(cursor)
-        scores = [self._score(cursor, start, each) for each in continuations]
+        # Windows start at multiples of a step, as in training, so that they stay the same while nodes are added.
+        step = max(1, self._window_size // 2)
+        first = max(0, -(-(start - self._window_size + 1) // step) * step)
+        scores = self._scores(_nodes(cursor, first, start), continuations)
         weights = softmax(np.array([log_weight for log_weight, _, _ in scores])).tolist()
         keyword_type = self.language.keyword_argument_type if cursor.argument_names else None
         weighted: dict[bool, list[_Weighted]] = {True: [], False: []}  # True: as the name of an argument
@@ -149,28 +158,29 @@ class Completer:
         known = self.encoding.types
         return start, [found[0], *(each for each in found[1:] if all(node_type in known for node_type, _, _ in each))]
 
-    def _score(self, cursor: Cursor, start: int, continuation: list[_Node]) -> _Weighted:
-        """The log probability of a continuation, and the probabilities of frequent and of rare names at its end."""
-        # Windows start at multiples of a step, as in training, so that they stay the same while nodes are added.
-        step = max(1, self._window_size // 2)
-        first = max(0, -(-(start - self._window_size + 1) // step) * step)
-        types, names, roles = zip(*_nodes(cursor, first, start), *continuation[:-1], strict=True)
-        ranks, _ = self.encoding.values.ranks(names)
-        window = Window(self.encoding.type_ranks(types), ranks, np.array(roles, dtype=np.int8))
-        batch = collate([window], self.encoding, seeds=[0], on_overflow="unk")
-        type_logits, outputs = self._reader.read(batch)
-        log_probs = log_softmax(type_logits[start - first - 1 :])  # each node is predicted by the one before it
-        type_ids = self.encoding.encode_types([node_type for node_type, _, _ in continuation])
-        log_weight = float(log_probs[np.arange(len(type_ids)), type_ids].sum())
-        probs = extended_probs(outputs, batch.extended_ids[0])
-        end = len(probs) if self._has_pointer else self.encoding.num_values
-        rare_ids = range(self.encoding.first_placeholder, end)
-        rare = {
-            name: float(probs[extended_id])
-            for name, extended_id in zip(names, batch.extended_ids[0].tolist(), strict=True)
-            if extended_id in rare_ids and name is not None and is_name(name)
-        }
-        return log_weight, probs[self._frequent_ids], rare
+    def _scores(self, context: list[_Node], continuations: list[list[_Node]]) -> list[_Weighted]:
+        """The log probability of each continuation, and the probabilities of frequent and of rare names at its end."""
+        types, names, roles = zip(*context, *chain(*continuations), strict=True)
+        type_ranks, (ranks, _) = self.encoding.type_ranks(types), self.encoding.values.ranks(names)
+        columns, found, stop = (type_ranks, ranks, np.array(roles, dtype=np.int8)), list[_Weighted](), len(context)
+        for continuation in continuations:
+            own, stop = np.arange(stop, stop + len(continuation)), stop + len(continuation)
+            nodes = np.concatenate([np.arange(len(context)), own[:-1]])
+            batch = collate(
+                [Window(*(column[nodes] for column in columns))], self.encoding, seeds=[0], on_overflow="unk"
+            )
+            type_logits, outputs = self._reader.read(batch)
+            log_probs = log_softmax(type_logits[len(context) - 1 :])  # each node is predicted by the one before it
+            log_weight = float(log_probs[np.arange(len(own)), rank_to_id(type_ranks[own])].sum())
+            probs, ids = extended_probs(outputs, batch.extended_ids[0]), batch.extended_ids[0].tolist()
+            end = len(probs) if self._has_pointer else self.encoding.num_values
+            rare = {
+                name: float(probs[extended_id])
+                for name, extended_id in zip([names[node] for node in nodes.tolist()], ids, strict=True)
+                if self.encoding.first_placeholder <= extended_id < end and name is not None and is_name(name)
+            }
+            found.append((log_weight, probs[self._frequent_ids], rare))
+        return found
 
 
 class Reader:
@@ -266,7 +276,7 @@ def _suggestion(name: str, cursor: Cursor, names: Mapping[str, float], arguments
     return Suggestion(name, as_keyword or as_name, bool(as_keyword), bool(as_keyword))
 
 
-def _with_prefix(prefix: str, names: set[str]) -> list[str]:
+def _with_prefix(prefix: str, names: Set[str]) -> list[str]:
     """The names with a prefix; without any, those that have it regardless of case."""
     found = [name for name in names if name.startswith(prefix)]
     return found or [name for name in names if name.lower().startswith(prefix.lower())]
