@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument(
         "--fixes", type=Path, help="real fixes, for a misuse model; projects as in corpora/real-bugs-splits.txt"
     )
+    parser.add_argument("--sources", help="sources of the corpus that the card shows (default: those it was made from)")
     parser.add_argument("--version", default="", help="version of the model")
     parser.add_argument("--num-threads", type=int, default=1)
     arguments = parser.parse_args()
@@ -97,8 +98,10 @@ def main() -> None:
     (target / WEIGHTS).unlink()  # from here on they are read from the ONNX file
     (target / "metrics-test.json").write_text(json.dumps(values, indent=1) + "\n")
     template = (Path(__file__).parent / TEMPLATES[config.task.name]).read_text()
-    log = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]
-    card = template.format(**training_fields(config, corpus, log), **fields).rstrip() + "\n"
+    stages = [(run, config)]  # with the runs whose weights it started from
+    while (init := Path(load_config(stages[0][0] / CONFIG).init)).joinpath(METRICS).exists():
+        stages.insert(0, (init, dataclasses.replace(load_config(init / CONFIG), corpus=arguments.corpus)))
+    card = template.format(**training_fields(stages, corpus, arguments.sources), **fields).rstrip() + "\n"
     (target / "README.md").write_text(card)
     print(card)
 
@@ -130,34 +133,39 @@ def _metrics(folder: Path, split: str, corpus: str) -> Any:
         return evaluate_per_example(folder, split, corpus, progress)
 
 
-def training_fields(config: ExperimentConfig, corpus: Corpus, log: list[dict[str, Any]]) -> dict[str, str]:
+def training_fields(stages: list[tuple[Path, ExperimentConfig]], corpus: Corpus, sources: str | None) -> dict[str, str]:
     """What a card says about its corpus and its training."""
     request, language = corpus.manifest["request"], corpus.language.name
-    sources = [*request["sources"], "--language", language]
-    if request["settings"]["splits"]:
-        sources += ["--splits", request["settings"]["splits"]]
-    usual = flatten(dataclasses.asdict(preset_config("", PRESETS[config.task.name], {}, language, config.task.name)))
-    settings = [
-        f"--set {key}={str(value).lower()}"
-        for key, value in flatten(dataclasses.asdict(config)).items()
-        if value != usual[key] and not key.startswith(("corpus", "init", "fixes"))
-    ]
-    if config.init:
-        settings.append(f"--init {config.init}")
-    if config.fixes:
-        settings.append(f"--fixes {config.fixes} --fixes-splits {config.fixes_splits}")
-    describe = _misuse_training if config.task.name == "misuse" else _completion_training
-    hours = f"{log[-1]['seconds'] / 3600:.1f} hours on one thread of a busy machine"
+    listed = sources.split() if sources else request["sources"]
+    splits = ["--splits", request["settings"]["splits"]] if request["settings"]["splits"] else []
+    commands, texts = [], []
+    for run, config in stages:
+        task = config.task.name
+        usual = flatten(dataclasses.asdict(preset_config("", PRESETS[task], {}, language, task)))
+        settings = [
+            f"--set {key}={str(value).lower()}"
+            for key, value in flatten(dataclasses.asdict(config)).items()
+            if value != usual[key] and not key.startswith(("corpus", "init", "fixes"))
+        ]
+        if config.init:
+            settings.append(f"--init runs/{Path(config.init).name}")
+        if config.fixes:
+            settings.append(f"--fixes {config.fixes} --fixes-splits {config.fixes_splits}")
+        lines = [" ".join(settings[start : start + 3]) for start in range(0, len(settings), 3)]
+        command = f"rarename train {task} runs/{run.name} --corpus {config.corpus} --preset {PRESETS[task]}"
+        commands.append(" \\\n    ".join([command, *lines, "--num-threads 1"]))
+        log = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]
+        describe = _misuse_training if task == "misuse" else _completion_training
+        texts.append(fill(describe(config, log, f"{log[-1]['seconds'] / 3600:.1f} hours on one thread")))
     return {
         "title": TITLES[language],
         "language": language,
-        "corpus": config.corpus,
-        "lists": " and ".join(f"`{source.removeprefix('@')}`" for source in request["sources"]),
-        "sources": " ".join(sources),
-        "settings": "".join(
-            " ".join(settings[start : start + 3]) + " \\\n    " for start in range(0, len(settings), 3)
-        ),
-        "training": fill(describe(config, log, hours)),
+        "run": stages[-1][0].name,
+        "corpus": stages[-1][1].corpus,
+        "lists": " and ".join(f"`{source.removeprefix('@')}`" for source in listed),
+        "sources": " ".join([*listed, "--language", language, *splits]),
+        "commands": "\n".join(commands),
+        "training": "\n\n".join(texts),
     }
 
 
@@ -172,13 +180,19 @@ def _misuse_training(config: ExperimentConfig, log: list[dict[str, Any]], hours:
         else:
             is_multi_bug = record["epoch"] < config.task.multi_bug_epochs
             curves[is_multi_bug].append(f"{record['examples']:,}: {joint:.1f} / {no_bug:.1f}")
-    last = f" Epochs on real fixes, with those located and repaired of the projects to tune: {', '.join(fixes)}."
-    return (
-        f"{log[-1]['examples']:,} examples, {hours}. Joint / no-bug accuracy on {config.training.eval_examples:,} "
-        f"functions of the validation split, in percent, by number of examples. Multi-bug epochs: "
-        f"{', '.join(curves[True])}. After them, when the best weights are selected: {', '.join(curves[False])}."
-        f"{last * bool(fixes)}"
-    )
+    parts = [f"{log[-1]['examples']:,} examples, {hours}."]
+    if curves[True] or curves[False]:
+        parts.append(
+            f"Joint / no-bug accuracy on {config.training.eval_examples:,} functions of the validation split, in "
+            f"percent, by number of examples. Multi-bug epochs: {', '.join(curves[True])}. After them, when the best "
+            f"weights are selected: {', '.join(curves[False])}."
+        )
+    if fixes:
+        parts.append(
+            "Epochs on real fixes, with joint / no-bug accuracy as before, and the real mistakes of the projects to "
+            f"tune that are located and repaired: {', '.join(fixes)}."
+        )
+    return " ".join(parts)
 
 
 def _completion_training(config: ExperimentConfig, log: list[dict[str, Any]], hours: str) -> str:

@@ -74,9 +74,22 @@ def test_the_small_presets():
 def test_the_presets_of_the_packaged_models():
     check, complete = preset("check"), preset("complete", "completion")
     assert check.encoding == EncodingConfig(5_000, "ordered", 1_024, 6_000)
-    assert check.task == MisuseConfig("misuse", "realistic", 0.0, 1_000, "conditional", True, 3, 0.15, True, 1.2, 24)
+    assert check.task == MisuseConfig(
+        "misuse",
+        "realistic",
+        0.0,
+        1_000,
+        "conditional",
+        True,
+        5,
+        0.15,
+        True,
+        1.2,
+        context_nodes=24,
+        epoch_functions=20_000,
+    )
     assert check.model == dataclasses.replace(preset("small").model, num_layers=4)
-    assert check.training == TrainingConfig(4.0, 3_000, "adamw", 1e-3, 2e-3, "linear", 200, 0.01, 1.0)
+    assert check.training == TrainingConfig(9.0, 3_000, "muon", 3e-3, 2e-3, "linear", 300, 0.01, 1.0)
     assert complete.encoding == EncodingConfig(5_000, "ordered", 500, 0)
     assert complete.task == CompletionConfig("completion", 500, 500, True)
     assert complete.model == preset("small", "completion").model

@@ -50,11 +50,12 @@ PRESETS: dict[str, dict[str, Preset]] = {
             "encoding": {"vocabulary_size": 5_000, "num_placeholders": 1_024, "num_subtokens": 6_000},
             "task": {
                 "bug_sampler": "realistic", "redraw_bugs": True, "max_function_nodes": 1_000, "length_exponent": 1.2,
-                "pointer_head": "conditional", "usage_features": True, "context_nodes": 24, "multi_bug_epochs": 3,
+                "pointer_head": "conditional", "usage_features": True, "context_nodes": 24, "multi_bug_epochs": 5,
+                "epoch_functions": 20_000,
             },
             "model": _SMALL_MISUSE["model"] | {"num_layers": 4},
             "training": _SMALL_MISUSE["training"] | {
-                "optimizer": "adamw", "learning_rate": 1e-3, "num_epochs": 4.0, "max_batch_nodes": 3_000,
+                "learning_rate": 3e-3, "warmup_steps": 300, "num_epochs": 9.0, "max_batch_nodes": 3_000,
             },
         },
         "tiny": {

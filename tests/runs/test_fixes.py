@@ -20,10 +20,13 @@ SETTINGS = {
     "encoding": {"vocabulary_size": 50, "num_placeholders": 120, "num_subtokens": 50},
     "task": {
         "max_function_nodes": 60, "context_nodes": 8, "multi_bug_epochs": 0, "fix_epochs": 2, "fix_mined_functions": 60,
-        "fix_clean_functions": 3.0,
+        "fix_clean_functions": 3.0, "epoch_functions": 0,
     },
     "model": {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16, "dropout": 0.1},
-    "training": {"num_epochs": 0, "max_batch_nodes": 600, "eval_every_examples": 60, "eval_examples": 5},
+    "training": {
+        "num_epochs": 0, "max_batch_nodes": 600, "eval_every_examples": 60, "eval_examples": 5, "optimizer": "adamw",
+        "learning_rate": 1e-3,
+    },
 }  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -93,15 +96,9 @@ def test_fixes_come_after_the_epochs_on_the_corpus(corpus_folder, fixes, tmp_pat
 def test_training_starts_from_another_run(config, finished, corpus_folder, tmp_path, capsys):
     options = ["train", "misuse", str(tmp_path / "more"), "--corpus", str(corpus_folder)]
     options += ["--preset", "check", "--init", str(finished)]
-    options += [
-        "--set",
-        "training.learning_rate=0",
-        "--set",
-        "training.num_epochs=1",
-        "--set",
-        "task.multi_bug_epochs=0",
-    ]
-    options += ["--set", "training.eval_examples=5"]
+    settings = {"learning_rate": 0, "muon_learning_rate": 0, "num_epochs": 1, "eval_examples": 5}
+    options += [word for key, value in settings.items() for word in ("--set", f"training.{key}={value}")]
+    options += ["--set", "task.multi_bug_epochs=0", "--set", "task.epoch_functions=0"]
     assert main([*options, "--time-limit", "0"]) == 0
     expected, started = weights(finished), weights(tmp_path / "more")
     assert all(torch.equal(expected[name], started[name]) for name in expected)

@@ -112,7 +112,7 @@ def settings():
     model = {"d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 16}
     encoding = {"vocabulary_size": 40, "num_placeholders": 200, "num_subtokens": 50}
     training = {"num_epochs": 0.05, "max_batch_nodes": 1000, "eval_examples": 10}
-    task = {"max_function_nodes": 80, "context_nodes": 16, "multi_bug_epochs": 0}
+    task = {"max_function_nodes": 80, "context_nodes": 16, "multi_bug_epochs": 0, "epoch_functions": 0}
     return {"encoding": encoding, "model": model, "training": training, "task": task}
 
 
