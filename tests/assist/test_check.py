@@ -146,7 +146,8 @@ def test_batching_does_not_change_predictions(model):
     checker = Checker([model], threshold=0)
     texts = [f"def f{n}(a, b, c):\n" + "    a = b + c\n" * n + "    return a\n" for n in range(1, 30)]
     batched = checker.check("\n".join(texts), "python")
-    for one, other in zip((Checker([model], threshold=0).check(text, "python")[0] for text in texts), batched, strict=True):
+    alone = (Checker([model], threshold=0).check(text, "python")[0] for text in texts)
+    for one, other in zip(alone, batched, strict=True):
         assert (one.function, one.name, one.suggestion) == (other.function, other.name, other.suggestion)
         assert one.confidence == pytest.approx(other.confidence, abs=1e-5)
 
