@@ -143,7 +143,7 @@ def training_fields(stages: list[tuple[Path, ExperimentConfig]], corpus: Corpus,
         task = config.task.name
         usual = flatten(dataclasses.asdict(preset_config("", PRESETS[task], {}, language, task)))
         settings = [
-            f"--set {key}={str(value).lower()}"
+            f"--set {key}={str(value).lower() if isinstance(value, bool) else value}"
             for key, value in flatten(dataclasses.asdict(config)).items()
             if value != usual[key] and not key.startswith(("corpus", "init", "fixes"))
         ]

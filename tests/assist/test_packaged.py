@@ -24,9 +24,9 @@ def test_the_card_has_the_command_that_trains_the_model(task, max_megabytes, lan
     folder = packaged_model(language, task)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 1e6 * max_megabytes
     assert "/tmp" not in (folder / "config.toml").read_text()
-    command = rf"rarename train {task} \S+ --corpus (\S+) --preset (\S+)(.*?)\npython"
-    corpus, preset, options = re.search(command, (folder / "README.md").read_text(), re.DOTALL).groups()
-    options = re.sub(r"=([a-z]{6,}|local)\b", r'="\1"', options)  # a word needs no quotes
+    command = rf"rarename train {task} \S+ --corpus (\S+) --preset (\S+)((?: \\\n[^\\\n]+(?<! ))+)"
+    *_, (corpus, preset, options) = re.findall(command, (folder / "README.md").read_text())  # the last stage
+    options = re.sub(r"=(?!true|false)([A-Za-z]\w+)", r'="\1"', options)  # a word needs no quotes
     settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options)))
     files = dict.fromkeys(("corpus_digest", "init", "init_digest", "fixes", "fixes_splits", "fixes_digest"), "")
     saved = replace(load_config(folder / "config.toml"), **files)
