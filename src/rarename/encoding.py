@@ -142,8 +142,8 @@ class Encoding:
 
     def type_ranks(self, types: Sequence[str]) -> NDArray[np.int16]:
         """Map node types to rank ids, as in a corpus. An unknown type is `Special.UNK.rank`."""
-        ranks = {name: rank for rank, name in enumerate(self.types)}
-        return np.array([ranks.get(name, Special.UNK.rank) for name in types], dtype=np.int16)
+        ranks, unknown = {name: rank for rank, name in enumerate(self.types)}, Special.UNK.rank
+        return np.array([ranks.get(name, unknown) for name in types], dtype=np.int16)
 
     def decode(self, ids: Iterable[int], names: dict[int, str] | None = None) -> list[str | None]:
         """Map model ids to values: special values to None, placeholders to their original name if `names` has it."""

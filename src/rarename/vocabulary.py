@@ -109,15 +109,9 @@ class Vocabulary(tuple[str, ...]):
         >>> ids.tolist(), new
         ([2, 0, -3, 2], ['y'])
         """
-        new: dict[str, int] = {}
-
-        def rank_id(value: str | None) -> int:
-            if value is None:
-                return Special.EMPTY.rank
-            rank = self._ranks.get(value)
-            return new.setdefault(value, len(self) + len(new)) if rank is None else rank
-
-        return np.array([rank_id(value) for value in values], dtype=np.int64), list(new)
+        known, new, empty = self._ranks, _NewRanks(len(self)), Special.EMPTY.rank
+        ids = [empty if value is None else known[value] if value in known else new[value] for value in values]
+        return np.array(ids, dtype=np.int64), list(new)
 
     def top(self, size: int) -> "Vocabulary":
         """Keep only the most frequent names."""
@@ -128,3 +122,14 @@ class Vocabulary(tuple[str, ...]):
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} names: {', '.join(self[:5])}, …)"
+
+
+class _NewRanks(dict[str, int]):
+    """Numbers each new name when it is first looked up."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def __missing__(self, name: str) -> int:
+        self[name] = rank = self._first + len(self)
+        return rank

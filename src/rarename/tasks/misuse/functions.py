@@ -226,6 +226,7 @@ class NestedFunctions:
     def __init__(self, function: Function, slices: Sequence[Slice]) -> None:
         self._function = function
         self._bound: dict[int, NDArray[np.int64]] = {}  # the names visible in each scope
+        self._visible: dict[int, Mask] = {}  # the nodes with these names or free ones
         self.functions = [start for start, _ in slices]  # the first node of each, in pre-order
         self.owners = np.zeros(len(function), dtype=np.int64)  # the first node of the innermost function around a node
         for start, length in slices:  # an inner function comes later and overwrites
@@ -233,8 +234,11 @@ class NestedFunctions:
 
     def visible_from(self, node: int) -> Mask:
         """Mask of the nodes whose name is visible from a node."""
-        names = np.union1d(self._bound_in(int(self._function.scopes[node])), self._free_names)
-        return np.isin(self._function.values, names)
+        scope = int(self._function.scopes[node])
+        if scope not in self._visible:
+            names = np.concatenate([self._bound_in(scope), self._free_names])
+            self._visible[scope] = np.isin(self._function.values, names)
+        return self._visible[scope]
 
     def _bound_in(self, scope: int) -> NDArray[np.int64]:
         if scope not in self._bound:
