@@ -321,6 +321,13 @@ def test_names_with_control_characters_are_escaped(run, tmp_path, output_format)
     assert "\x1b" not in table_text(["a\x1b"], [["b\x1b"]])
 
 
+def test_names_of_broken_files_are_escaped(run, tmp_path):
+    path = tmp_path / "a\x1b[31m\n::error::.js"
+    path.write_text("x = ;")
+    code, _, err = run("parse", str(path))
+    assert code == 0 and "a%1B[31m%0A::error::.js" in err and err.count("\n") == 1
+
+
 def test_the_traceback_of_a_bug_is_printed_on_request(run, monkeypatch, figure):
     monkeypatch.setattr("rarename.cli.parse.run", lambda arguments: 1 // 0)
     assert "Traceback" not in run("parse", figure)[2]

@@ -26,6 +26,7 @@ from rarename.discovery import CHECKED, MAX_FILE_BYTES
 from rarename.errors import ParseError, RarenameError, UsageError
 from rarename.syntax import Language
 from rarename.syntax.cursor import at_cursor
+from rarename.time_limit import time_limit
 
 DEBOUNCE_SECONDS = 0.3  # a document is checked when it has not changed for this long
 MAX_ITEMS = 20  # names in a completion list
@@ -212,7 +213,8 @@ class Assistant:
         try:
             if len(text) > MAX_FILE_BYTES:
                 raise ParseError("over the size limit")
-            cursor = at_cursor(text, language, line, column)
+            with time_limit(text):
+                cursor = at_cursor(text, language, line, column)
         except RarenameError:  # no name can be here: a string, a comment, or directly after an operand
             return types.CompletionList(is_incomplete=False, items=[])
         found = self._completer(language).complete_at(cursor, MAX_ITEMS)

@@ -1,5 +1,8 @@
 """Texts on which a pattern that backtracks would not end in hours, or a quadratic step not in minutes."""
 
+import sys
+import unicodedata
+
 import pytest
 
 from rarename.errors import ParseError
@@ -18,13 +21,32 @@ from rarename.syntax.cursor import at_cursor
         ("python", "with a" + ", a" * 100_000 + ": pass"),
         ("python", "x = [" + "é.é, " * 50_000 + "]"),
         ("python", 'x = f"{(a)}"\n' * 20_000),
+        ("python", "import a" + "\\\n.á" * 60_000),
+        ("python", "from ." + ".a" * 100_000 + " import b"),
+        ("python", "x = a" + "\u0316\u0300" * 100_000),
+        ("python", "x = a" + "\u0316\uff9e" * 100_000),
     ],
 )
 def test_a_hostile_text_is_parsed_or_refused(language, text):
     try:
         assert len(parse(text, language)) > 1
     except ParseError as error:
-        assert error.reason == "syntax error"
+        assert error.reason in ("syntax error", "nested too deeply")
+
+
+def test_all_characters_that_normalization_moves_are_counted():
+    letters = map(chr, range(0x80, sys.maxunicode + 1))
+    moved = [each for each in letters if unicodedata.combining(unicodedata.normalize("NFKD", each)[0])]
+    assert len(moved) > 900
+    for each in moved:
+        with pytest.raises(ParseError, match="line 2: nested too deeply: a name with more than 500 parts or combining"):
+            parse(f"\na{each * 501} = 1", "python")
+
+
+def test_long_names_are_no_problem():
+    module = ".".join(["a\u0300"] * 501)
+    tree = parse(f"import {module}\n{'a' * 5_000} = 'a{chr(0x300) * 400}', '{'─' * 500}'", "python")
+    assert unicodedata.normalize("NFKC", module) in tree.values
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from rarename.cli.common import (
 from rarename.cli.trees import as_json, as_text
 from rarename.encoding import Encoding
 from rarename.errors import UsageError
+from rarename.printable import escaped
 from rarename.vocabulary import Vocabulary
 
 EXAMPLE = """  echo 'my_y = np.sin(my_x) + my_x' > figure1.py
@@ -74,5 +75,5 @@ def read_vocabulary(path: Path | None, language: str, size: int) -> Vocabulary:
         return corpus.vocabulary(size)
     vocabulary = Vocabulary.read(path).top(size)
     if not vocabulary:
-        print(f"rarename: {path} contains no names, so every identifier is rare", file=sys.stderr)
+        print(escaped(f"rarename: {path} contains no names, so every identifier is rare"), file=sys.stderr)
     return vocabulary

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rarename.errors import RarenameError, UsageError
+from rarename.printable import escaped
 from rarename.syntax import LANGUAGES, Language, Traversal, language_named, language_of
+from rarename.time_limit import time_limit
 
 if TYPE_CHECKING:
     from rarename.cluster import ClusterExecutor
@@ -95,11 +97,13 @@ def parse_file(arguments: argparse.Namespace) -> ParsedFile:
     language, data = read_bytes(arguments)
     try:
         encoding, text = language.encoding(data), language.decode(data)
-        try:
-            traversal = language.parse(text, False)
-        except RarenameError as error:
-            traversal = language.parse(text, True)
-            print(f"rarename: {arguments.file}: {error}; parsed with error recovery", file=sys.stderr)
+        with time_limit(text, language):
+            try:
+                traversal = language.parse(text, False)
+            except RarenameError as error:
+                traversal = language.parse(text, True)
+                warning = f"rarename: {arguments.file}: {error}; parsed with error recovery"
+                print(escaped(warning), file=sys.stderr)
     except RarenameError as error:
         raise UsageError(f"{arguments.file}: {error}") from error
     return ParsedFile(language, encoding, text, traversal)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rarename.cli.common import add_file_arguments, add_output_format, number, read_bytes, write, write_json
 from rarename.errors import RarenameError, UsageError
+from rarename.time_limit import time_limit
 
 EXAMPLE = """  rarename complete src/loader.py --line 12 --column 9
   rarename complete - --language python --line 12 --column 9 --output-format json < unsaved.py
@@ -27,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     language, data = read_bytes(arguments)
     try:
-        cursor = at_cursor(language.decode(data), language, arguments.line, arguments.column)
+        text = language.decode(data)
+        with time_limit(text):
+            cursor = at_cursor(text, language, arguments.line, arguments.column)
     except RarenameError as error:
         raise UsageError(f"{arguments.file}: {error}") from error
 

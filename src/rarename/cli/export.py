@@ -8,6 +8,7 @@ from pathlib import Path
 from rarename.anonymize import STRATEGIES
 from rarename.cli.common import number, vocabulary_size
 from rarename.cli.display import Display
+from rarename.printable import escaped
 
 EXAMPLE = """  rarename export model runs/checker models/checker
   rarename check src --model models/checker
@@ -47,7 +48,7 @@ def _export_model(arguments: argparse.Namespace) -> None:
 
     task = load_run_config(arguments.run).task.name
     export_model(ModelFolder.load(arguments.run, task), arguments.folder)
-    print(f"rarename export: wrote {arguments.folder}", file=sys.stderr)
+    print(escaped(f"rarename export: wrote {arguments.folder}"), file=sys.stderr)
 
 
 def _export_data(arguments: argparse.Namespace) -> None:
@@ -62,4 +63,4 @@ def _export_data(arguments: argparse.Namespace) -> None:
             Corpus(arguments.corpus), arguments.folder, arguments.strategy, arguments.vocabulary_size, **options,
             progress=progress,
         )  # fmt: skip
-    print(f"rarename export: wrote {num_snippets:,} {kind} to {arguments.folder}", file=sys.stderr)
+    print(escaped(f"rarename export: wrote {num_snippets:,} {kind} to {arguments.folder}"), file=sys.stderr)

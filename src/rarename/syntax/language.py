@@ -1,14 +1,17 @@
 """Language: the facts about a programming language that the rest of rarename needs."""
 
+import math
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rarename.errors import ParseError
+from rarename.errors import GAVE_UP, ParseError
 from rarename.syntax.traversal import Role, Traversal
 
 if TYPE_CHECKING:
@@ -103,6 +106,16 @@ class Language:
         except (LookupError, ValueError) as problem:
             detail = str(problem)
         raise ParseError("not text in a known encoding", detail)
+
+
+deadline = ContextVar("deadline", default=math.inf)
+"""The time, as of `time.thread_time`, from which no parser starts."""
+
+
+def check_deadline() -> None:
+    """Raise ParseError after the deadline."""
+    if time.thread_time() > deadline.get():
+        raise ParseError(GAVE_UP)
 
 
 _WARNINGS_LOCK = Lock()  # held while warnings are suppressed: the filters belong to the whole process

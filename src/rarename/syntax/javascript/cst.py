@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import tree_sitter
 import tree_sitter_javascript
 
-from rarename.errors import ParseError
+from rarename.errors import GAVE_UP, ParseError
+from rarename.syntax.language import check_deadline
 
 GRAMMAR = tree_sitter.Language(tree_sitter_javascript.language())
 _IDS = range(GRAMMAR.node_kind_count)
@@ -170,6 +171,7 @@ def parsed_in_time(source: bytes) -> tree_sitter.Tree:
     Error recovery can take quadratic time on hostile text. tree-sitter has no time limit, and its progress callback
     crashes (0.26), so the text ends at the deadline.
     """
+    check_deadline()
     max_seconds = _MAX_SECONDS + len(source) * _MAX_SECONDS_PER_BYTE
     deadline = time.thread_time() + max_seconds
     was_cut = False
@@ -181,7 +183,7 @@ def parsed_in_time(source: bytes) -> tree_sitter.Tree:
 
     tree = tree_sitter.Parser(GRAMMAR).parse(read)
     if was_cut:
-        raise ParseError("gave up after too long", f"{max_seconds:.1f} seconds")
+        raise ParseError(GAVE_UP, f"{max_seconds:.1f} seconds")
     return tree
 
 

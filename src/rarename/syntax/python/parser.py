@@ -7,7 +7,7 @@ import re
 import tokenize
 
 from rarename.errors import ParseError
-from rarename.syntax.language import suppressed_warnings
+from rarename.syntax.language import check_deadline, suppressed_warnings
 from rarename.syntax.python.positions import Source
 from rarename.syntax.python.walker import walk
 from rarename.syntax.traversal import Traversal
@@ -42,8 +42,10 @@ def parse(text: str, tolerant: bool = False) -> Traversal:
 
 def parse_ast(text: str) -> ast.Module:
     """The tree of `ast`; every failure becomes a ParseError."""
+    check_deadline()
     if "\0" in text:
         raise ParseError("null bytes", line=text[: text.index("\0")].count("\n") + 1)
+    _refuse_slow_names(text)
     try:
         with suppressed_warnings():
             return ast.parse(text)
@@ -55,6 +57,26 @@ def parse_ast(text: str) -> ast.Module:
         raise ParseError("not text in a known encoding", str(error)) from None
     except (ValueError, OverflowError, SystemError) as error:
         raise ParseError("syntax error", str(error)) from None
+
+
+_MAX_PARTS = 500
+_NAME = r"[\s\\]*+[\w\x80-\U0010ffff]++"
+_DOTTED = re.compile(rf"\.{_NAME}(?:[\s\\]*+\.{_NAME})*+")
+_MARKS = re.compile(r"(?:[^\w\s\x00-\x7f]|[\uff9e\uff9f])++")
+"""Among others, all characters that normalization moves before others: combining characters, and two letters."""
+
+
+def _refuse_slow_names(text: str) -> None:
+    """Raise ParseError for names that take CPython's parser, which nothing interrupts, quadratic time.
+
+    It copies the name of a module for each part, and keeps all copies. It sorts combining characters by insertion.
+    """
+    found = [each for each in _DOTTED.finditer(text) if each[0].count(".") > _MAX_PARTS]
+    if not text.isascii():
+        found += [each for each in _MARKS.finditer(text) if len(each[0]) > _MAX_PARTS]
+    if found:
+        line = text.count("\n", 0, found[0].start()) + 1
+        raise ParseError("nested too deeply", f"a name with more than {_MAX_PARTS} parts or combining characters", line)
 
 
 _PYTHON_2_MESSAGE = re.compile(
