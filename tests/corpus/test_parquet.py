@@ -83,6 +83,35 @@ def test_other_languages_are_ignored_and_bad_rows_skipped(tmp_path):
     assert skipped == {"malformed record": {"count": 1, "examples": [example]}}
 
 
+def test_damaged_rows_are_reported(tmp_path):
+    texts = pa.array([b"x = a + 1\n", b"\xff"]).view(pa.string())
+    rows = {"content": texts, "path": ["a.py", "b.py"], "repo_name": ["p"] * 2}
+    pq.write_table(pa.table(rows), tmp_path / "utf8.parquet")
+    pq.write_table(pa.table(rows | {"content": ["x = a\n", "y = b\n"]}), tmp_path / "page.parquet", compression="none")
+    content = (tmp_path / "page.parquet").read_bytes()
+    (tmp_path / "page.parquet").write_bytes(content[:4] + b"\xff" * 8 + content[12:])
+    write(tmp_path / "d" / "a.parquet", DATA_SETS[0])
+    assert prepare(tmp_path / "c", f"parquet:{tmp_path}", "--keep-near-duplicates") == 0
+    assert len(files(tmp_path / "c")) == 12
+    skipped = json.loads((tmp_path / "c" / "manifest.json").read_text())["skipped"]
+    assert [reason for reason in skipped if reason != "malformed record"] == ["archive is broken"]
+    assert skipped["archive is broken"]["count"] == 2
+
+
+def test_few_bytes_that_hold_many_are_not_read_to_the_end(tmp_path):
+    texts = pa.array(["x = 1\n" * 500_000]).take(pa.array([0] * 60))
+    rows = {"content": texts, "path": ["a.py"] * 60, "repo_name": ["p"] * 60}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet", compression="zstd")
+    source = ParquetSource(0, None, tmp_path / "a.parquet", "a", (".py",), SourceOptions(), tuple(rows))
+    (chunk,), _ = source.chunks()
+    *found, skip = source.read(chunk)
+    assert len(found) < 60 and skip.reason == "archive over its limits"
+    rows = {name: pa.array(["x"]).take(pa.array([0] * 100_000)) for name in rows}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet", compression="zstd")
+    chunks, (skip,) = source.chunks()
+    assert not chunks and skip.reason == "archive over its limits"
+
+
 def test_what_is_not_parquet_is_an_error(tmp_path, capfd):
     (tmp_path / "a.parquet").write_text("no")
     assert prepare(tmp_path / "c", f"parquet:{tmp_path}/a.parquet") == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rarename.corpus.archives import BROKEN, OVER_BUDGET
 from rarename.corpus.document import SHARD_FILES, Chunk, Document, Skip, Source, SourceOptions
 from rarename.discovery import over_limit, printable
 from rarename.errors import SourceError
@@ -45,7 +46,7 @@ def find_columns(path: Path, options: SourceOptions) -> tuple[str, str, str]:
     found = []
     for option, defaults in DEFAULT_COLUMNS.items():
         wanted = (given,) if (given := getattr(options, option)) else defaults
-        column = next((name for name in wanted if name in names), None)
+        column = next((name for name in wanted if names.count(name) == 1), None)
         if column is None:
             advice = f"it has {', '.join(names)}; choose one with --{option.replace('_', '-')}"
             raise SourceError(f"{path} has no column {' or '.join(wanted)}; {advice}")
@@ -61,7 +62,10 @@ class ParquetSource(Source):
 
     def chunks(self) -> tuple[list[Chunk], list[Skip]]:
         chunks = []
-        for start, group in self._groups(pq.read_metadata(self.path)):
+        metadata = pq.read_metadata(self.path)
+        if metadata.num_rows > self.path.stat().st_size:
+            return [], [self.skip_rest(OVER_BUDGET, f"{metadata.num_rows} rows, more than bytes")]
+        for start, group in self._groups(metadata):
             for first in range(0, group.num_rows, CHUNK_ROWS):
                 count = min(CHUNK_ROWS, group.num_rows - first)
                 num_bytes = group.total_byte_size * count // group.num_rows
@@ -69,6 +73,18 @@ class ParquetSource(Source):
         return chunks, []
 
     def read(self, chunk: Chunk) -> Iterator[Document | Skip]:
+        left = self.budget()
+        try:
+            for item in self._read(chunk):
+                yield item
+                left -= len(item.content) if isinstance(item, Document) and isinstance(item.content, bytes) else 0
+                if left < 0:
+                    yield self.skip_rest(OVER_BUDGET, f"rows from {chunk.first + 1}: over {self.budget()} bytes")
+                    return
+        except (OSError, pa.ArrowException, ValueError) as error:
+            yield self.skip_rest(BROKEN, f"rows from {chunk.first + 1}: {error}")
+
+    def _read(self, chunk: Chunk) -> Iterator[Document | Skip]:
         with pq.ParquetFile(self.path, buffer_size=BUFFER_BYTES) as file:
             starts = [start for start, _ in self._groups(file.metadata)]
             group = bisect_right(starts, chunk.first) - 1
