@@ -9,7 +9,8 @@ import pytest
 from rarename.assist.check import Checker
 from rarename.errors import RunError
 from rarename.inference import onnx_session
-from rarename.inference.model_folder import packaged_model
+from rarename.inference.model_folder import ModelFolder, packaged_model
+from rarename.training.checkpoint import load_model
 
 onnx = pytest.importorskip("onnx")
 FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
@@ -91,3 +92,21 @@ def test_a_pipe_in_place_of_a_graph_is_an_error(tmp_path):
     os.mkfifo(folder / "model.onnx")
     with pytest.raises(RunError, match="not a regular file"):
         Checker.load(folder)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "garbage", "huge"])
+def test_hostile_weights_are_an_error(tmp_path, kind):
+    folder = shutil.copytree(packaged_model("python"), tmp_path / "model")
+    (folder / "model.onnx").unlink()
+    if kind == "pipe":
+        os.mkfifo(folder / "model.onnx")
+    elif kind == "garbage":
+        (folder / "model.onnx").write_bytes(b"\xff" * 100)
+    else:
+        huge = onnx.TensorProto(name="model.a", data_type=FLOAT, dims=[2**31, 2**20], raw_data=bytes(8))
+        (folder / "model.onnx").write_bytes(
+            helper.make_model(helper.make_graph([], "g", [], [], [huge])).SerializeToString()
+        )
+    model = ModelFolder.load(folder, "misuse")
+    with pytest.raises(RunError, match=r"model\.onnx is damaged"):
+        load_model(folder, model.config, model.encoding)
