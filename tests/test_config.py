@@ -181,6 +181,8 @@ def test_wrong_settings_of_completion_and_unknown_presets_are_refused():
         preset_config("corpus", "tiny", {}, task="x")
     with pytest.raises(UnknownName, match="no task 'x'; choose one of misuse, completion"):
         config_from({"corpus": "corpus", "task.name": "x"})
+    with pytest.raises(UnknownName, match="no task"):
+        config_from({"corpus": "corpus", "task.name": ["misuse"]})
 
 
 @pytest.mark.parametrize(("task", "name"), [(task, name) for task in PRESETS for name in PRESETS[task]])

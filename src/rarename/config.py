@@ -308,8 +308,8 @@ def _choices(entry: dataclasses.Field[Any]) -> tuple[str, ...]:
     return entry.metadata.get("choices") or choices
 
 
-def _default_config(task: str) -> ExperimentConfig:
-    if task not in TASK_CONFIGS:
+def _default_config(task: Any) -> ExperimentConfig:
+    if not isinstance(task, str) or task not in TASK_CONFIGS:
         raise UnknownName("task", str(task), TASK_CONFIGS)
     return ExperimentConfig("", task=TASK_CONFIGS[task]())
 
