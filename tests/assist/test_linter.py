@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import pytest
 
@@ -206,6 +207,11 @@ def test_no_format_passes_on_control_characters(here, check, name):
     if name == "junit":
         root = ElementTree.fromstring(out.encode())
         assert root.get("failures") == "3" and len(root.findall(".//failure")) == 3
+    if name == "sarif":
+        [run] = json.loads(out)["runs"]
+        places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+        met = {unquote_to_bytes(place["artifactLocation"]["uri"]) for place in places}
+        assert met == {os.fsencode(path.name) for path in here.iterdir()}
     if name == "gitlab":
         issues = json.loads(out)
         assert len({issue["fingerprint"] for issue in issues}) == 3

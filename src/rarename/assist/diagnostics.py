@@ -81,6 +81,7 @@ class CheckResult:
     num_fixed: int = 0  # number of diagnostics that were fixed or suppressed in their files
     thresholds: dict[str, float] = field(default_factory=dict)  # of each checked file
     languages: dict[str, str] = field(default_factory=dict)  # of each checked file
+    real_paths: dict[str, str] = field(default_factory=dict)  # of each file whose path is shown with an escape
 
     @property
     def summary(self) -> dict[str, float]:

@@ -94,6 +94,7 @@ def result_of(checked: Sequence[CheckedFile], files: Files, threshold: float, se
         num_excluded=files.num_excluded,
         thresholds={each.path: each.threshold for each in done},
         languages={each.path: each.language for each in done},
+        real_paths={shown: str(path) for shown, path in files.real_paths.items() if "%" in shown},
     )
 
 

@@ -5,6 +5,7 @@ Every text from a file passes through `rarename.printable`.
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
@@ -228,13 +229,13 @@ def as_sarif(result: CheckResult) -> str:
     invocation = {
         "executionSuccessful": result.exit_code != 2,
         "exitCode": result.exit_code,
-        "toolExecutionNotifications": [_notification(entry) for entry in result.skipped],
+        "toolExecutionNotifications": [_notification(entry, result) for entry in result.skipped],
     }
     run = {
         "tool": {"driver": {"name": "rarename", "version": __version__, "rules": [_RULE, _UNUSED_RULE]}},
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
-        "results": _sarif_results(result.findings),
+        "results": _sarif_results(result),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
@@ -286,17 +287,17 @@ def _underlined(diagnostic: Diagnostic) -> list[str]:
     return [margin + f"{before}{name}{after}".rstrip(), f"{' ' * (len(margin) + cell_len(before))}{carets}"]
 
 
-def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
+def _sarif_results(result: CheckResult) -> list[dict[str, Any]]:
     results = []
-    for each, hashed in _with_fingerprints(diagnostics):
-        artifact = {"uri": _uri(each.path)}
+    for each, hashed in _with_fingerprints(result.findings):
+        artifact = {"uri": _uri(each.path, result)}
         region = {"startLine": each.line, "startColumn": each.column}
         region |= {"endLine": each.end_line, "endColumn": each.end_column}
         location = {
             "physicalLocation": {"artifactLocation": artifact, "region": region},
             "logicalLocations": [{"fullyQualifiedName": each.function, "kind": "function"}],
         }
-        result: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "ruleId": each.code,
             "ruleIndex": 0 if each.code == CODE else 1,
             "level": "warning" if each.code == CODE else "note",
@@ -315,8 +316,8 @@ def _sarif_results(diagnostics: list[Diagnostic]) -> list[dict[str, Any]]:
             replacement = {"deletedRegion": region, "insertedContent": {"text": each.fix}}
             change = {"artifactLocation": artifact, "replacements": [replacement]}
             description = {"text": f"Replace {each.name!r} by {each.suggestion!r}"}
-            result["fixes"] = [{"description": description, "artifactChanges": [change]}]
-        results.append(result)
+            entry["fixes"] = [{"description": description, "artifactChanges": [change]}]
+        results.append(entry)
     return results
 
 
@@ -330,9 +331,9 @@ def _with_fingerprints(diagnostics: list[Diagnostic], with_path: bool = False) -
         yield each.printable(), hashlib.sha256(counted.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _notification(entry: Skipped) -> dict[str, Any]:
+def _notification(entry: Skipped, result: CheckResult) -> dict[str, Any]:
     region = {"region": {"startLine": entry.line}} if entry.line else {}
-    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(entry.path)}} | region}
+    location = {"physicalLocation": {"artifactLocation": {"uri": _uri(entry.path, result)}} | region}
     return {"level": "note", "message": {"text": escaped(f"skipped: {entry.explanation}")}, "locations": [location]}
 
 
@@ -342,7 +343,7 @@ def _relative(path: str) -> str:
     return pure.relative_to(here).as_posix() if pure.is_relative_to(here) else path
 
 
-def _uri(path: str) -> str:
-    """A path as a URI, relative to the current folder if it is inside."""
-    pure = PurePath(_relative(escaped(path)))
-    return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
+def _uri(path: str, result: CheckResult) -> str:
+    """The URI of a file, relative to the current folder if it is inside, with an escape for each byte of its name."""
+    pure = PurePath(_relative(result.real_paths.get(path, path)))
+    return pure.as_uri() if pure.is_absolute() else quote(os.fsencode(pure.as_posix()))
