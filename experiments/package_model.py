@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 import torch
 from calibration import clean_groups, fit_calibration, fix_groups, threshold_at
@@ -32,11 +33,13 @@ from rarename.inference.onnx_export import export_model
 from rarename.presets import preset_config
 from rarename.runs.fix_evaluation import clean_confidences, evaluate_fixes
 from rarename.runs.run import _make_task, evaluate_per_example
+from rarename.tasks.misuse.collate import MisuseExample
 from rarename.tasks.misuse.fixes import read_fixes
 from rarename.training.checkpoint import WEIGHTS, read_tensors, write_tensors
 from rarename.training.trainer import METRICS
 
 MAX_FALSE_ALARM_RATE = 1 / 2_000
+NUM_COMPARED = 10_000
 SPLITS = Path(__file__).parent / "corpora" / "real-bugs-splits.txt"
 TITLES = {"python": "Python", "javascript": "JavaScript"}
 TEMPLATES = {"misuse": "model_card.md", "completion": "completion_card.md"}
@@ -96,6 +99,8 @@ def main() -> None:
         (target / "metrics-fixes.json").write_text(json.dumps(fixes, indent=1) + "\n")
     export_model(ModelFolder.load(target, config.task.name), target)
     (target / WEIGHTS).unlink()  # from here on they are read from the ONNX file
+    if config.task.name == "misuse":
+        fields["metrics"] += "\n\n" + fill(agreement(run, target, corpus))
     (target / "metrics-test.json").write_text(json.dumps(values, indent=1) + "\n")
     template = (Path(__file__).parent / TEMPLATES[config.task.name]).read_text()
     stages = [(run, config)]  # with the runs whose weights it started from
@@ -126,6 +131,26 @@ def calibrate(target: Path, trained: ExperimentConfig, fixes: Path | None, versi
         (target / CHECK_SETTINGS).write_text(tomli_w.dumps({"min_confidence": threshold} | settings))
         model = CheckModel.load(target)
         return {name: evaluate_fixes(model, each, clean[name], progress) for name, each in found.items()}
+
+
+def agreement(run: Path, target: Path, corpus: Corpus) -> str:
+    """How often the packaged model predicts the same as the run, whose weights have single precision."""
+    models = CheckModel.load(run), CheckModel.load(target)
+    dataset, same = _make_task(load_config(run / CONFIG), models[0].folder.encoding).dataset("test"), 0
+    items = np.random.default_rng(0).permutation(len(dataset))[:NUM_COMPARED]
+    for item in items.tolist():
+        example = MisuseExample(dataset[item], (), 0, nested_slices=dataset.nested_slices(item))
+        found = []
+        for model in models:
+            model.calibration = None  # the run has none
+            first = model.predict([example]).first()
+            found.append((first.location.tolist(), example.function.values[first.repair].tolist()))
+        same += found[0] == found[1]
+    return (
+        f"The packaged weights have half precision. In {same:,} of {len(items):,} functions of the test split "
+        f"({100 * same / len(items):.2f} %) the most suspicious variable and its repair are those of the weights in "
+        "single precision."
+    )
 
 
 def _metrics(folder: Path, split: str, corpus: str) -> Any:
