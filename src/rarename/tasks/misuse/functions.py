@@ -225,8 +225,6 @@ class NestedFunctions:
 
     def __init__(self, function: Function, slices: Sequence[Slice]) -> None:
         self._function = function
-        self._bound: dict[int, NDArray[np.int64]] = {}  # the names visible in each scope
-        self._visible: dict[int, Mask] = {}  # the nodes with these names or free ones
         self.functions = [start for start, _ in slices]  # the first node of each, in pre-order
         self.owners = np.zeros(len(function), dtype=np.int64)  # the first node of the innermost function around a node
         for start, length in slices:  # an inner function comes later and overwrites
@@ -234,20 +232,28 @@ class NestedFunctions:
 
     def visible_from(self, node: int) -> Mask:
         """Mask of the nodes whose name is visible from a node."""
-        scope = int(self._function.scopes[node])
-        if scope not in self._visible:
-            names = np.concatenate([self._bound_in(scope), self._free_names])
-            self._visible[scope] = np.isin(self._function.values, names)
-        return self._visible[scope]
-
-    def _bound_in(self, scope: int) -> NDArray[np.int64]:
-        if scope not in self._bound:
-            self._bound[scope] = np.unique(self._function.values[self._function.bindings_visible_in(scope)])
-        return self._bound[scope]
+        visible, rows, names = self._visible
+        return visible[rows[node], names]
 
     @cached_property
-    def _free_names(self) -> NDArray[np.int64]:
-        """Names used where no binding is visible: globals, builtins, and names declared by a `var` in a block."""
-        names, scopes = (array[self._function.variables] for array in (self._function.values, self._function.scopes))
-        free = [np.setdiff1d(names[scopes == scope], self._bound_in(scope)) for scope in np.unique(scopes).tolist()]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *free])
+    def _visible(self) -> tuple[Mask, NDArray[np.int64], NDArray[np.int64]]:
+        """Mask of the names visible in each scope, the row of each node in it, and its column.
+
+        Visible are names bound in the scope or in one around it, and free ones: those used somewhere without a visible
+        binding, such as globals, builtins, and names declared by a `var` in a block.
+        """
+        function, scopes = self._function, self._function.scopes
+        openers, rows = np.unique(scopes, return_inverse=True)
+        distinct, names = np.unique(function.values, return_inverse=True)
+        is_bound, is_used = np.zeros((2, len(openers), len(distinct)), dtype=bool)
+        is_bound[rows[function.bindings], names[function.bindings]] = True
+        is_used[rows[function.variables], names[function.variables]] = True
+        is_bound[openers < 0] = False  # nothing outside of the function is a local name
+        row_of = {opener: row for row, opener in enumerate(openers.tolist())}
+        for row, opener in enumerate(openers.tolist()):  # an outer scope opens before those in it
+            outer = int(scopes[opener]) if opener >= 0 else -1
+            while outer >= 0 and outer not in row_of:  # it has no nodes, so it binds nothing
+                outer = int(scopes[outer])
+            if outer >= 0:
+                is_bound[row] |= is_bound[row_of[outer]]
+        return is_bound | (is_used & ~is_bound).any(axis=0), rows, names
