@@ -43,7 +43,14 @@ def test_logits_are_those_of_torch(task, tmp_path):
         if task == "misuse":
             mask = np.arange(length)[None] < max(1, length - 3)
             more = {"usages": rng.integers(0, 40, (1, length)), "subtokens": rng.integers(0, 900, (1, length, 4))}
-            close(onnx.run(ids | more | {"attention_mask": mask}), torch.run(ids | more | {"attention_mask": mask}))
+            inputs = ids | more | {"attention_mask": mask}
+            nodes = rng.permutation(length)[None, : 1 + length // 3]
+            of_nodes, of_all = torch.run(inputs | {"nodes": nodes}), torch.run(inputs)
+            close(onnx.run(inputs | {"nodes": nodes}), of_nodes)
+            kept = nodes[0]
+            location, repair = of_all["location_logits"], of_all["repair_logits"]
+            selected = np.concatenate([location[:, :1], location[:, 1 + kept]], axis=1)
+            close(of_nodes, {"location_logits": selected, "repair_logits": repair[:, kept][:, :, kept]})
             continue
         caches = onnx.new_cache(), torch.new_cache()
         first = ids | {"has_value": np.ones((1, length), dtype=bool)}
@@ -129,7 +136,7 @@ def test_weights_that_are_not_numbers_are_an_error(tmp_path):
     largest.raw_data = np.full(len(largest.raw_data) // 4, np.nan, dtype=np.float32).tobytes()
     onnx.save_model(graph, tmp_path / ONNX_MODEL)
     session = open_session(ModelFolder.load(tmp_path, "misuse"))
-    ids = {name: np.ones((1, 3), dtype=np.int64) for name in ("types", "values", "usages")}
+    ids = {name: np.ones((1, 3), dtype=np.int64) for name in ("types", "values", "usages", "nodes")}
     inputs = ids | {"subtokens": np.ones((1, 3, 4), dtype=np.int64), "attention_mask": np.ones((1, 3), dtype=bool)}
     with pytest.raises(RunError, match="computes NaN"):
         session.run(inputs)

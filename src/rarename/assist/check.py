@@ -38,7 +38,7 @@ MAX_FUNCTION_NODES = 1_000  # longer functions are checked in windows: attention
 WINDOW_STRIDE = 500  # nodes from one window to the next
 NUM_ALTERNATIVES = 2  # of each diagnostic
 MAX_KNOWN_FUNCTIONS = 20_000  # whose predictions are kept in memory
-BATCH_NODES = 2_000  # largest number of nodes in a batch, padding included
+BATCH_NODES = 1_000  # largest number of nodes in a batch, padding included
 
 _MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
 _Candidate = tuple[int, int, float]  # location, repair, confidence
@@ -78,7 +78,7 @@ class CheckModel:
         for array in (
             *(function.types, function.roles, function.scopes, function.subtokens, function.bigrams),
             *(function.is_unswappable, function.places, np.minimum(values, num_kept), first[same_as]),
-            *(np.isin(values, names) for names in (function.receivers, function.constructors)),
+            *((values[:, None] == names).any(axis=1) for names in (function.receivers, function.constructors)),
         ):
             digest.update(b"-" if array is None else array.tobytes())
         return digest.digest()
@@ -86,8 +86,15 @@ class CheckModel:
     def predict(self, examples: Sequence[MisuseExample]) -> BugPredictions:
         """Predict the most probable bug of each function and of each function nested in it."""
         batch = self.collate(examples, on_overflow="unk")
-        outputs = self._session.run(batch.inputs())
-        found = predict_bugs(MisuseOutput(**outputs, is_conditional=self._is_conditional), batch, batch.nested)
+        if self._is_conditional:
+            # Only names bound in the function can be locations or repairs. They come first, then other nodes as padding.
+            num_nodes = max(1, int(batch.is_variable.sum(axis=1).max()))
+            nodes = np.argsort(~batch.is_variable, axis=1, kind="stable")[:, :num_nodes]
+            outputs = self._session.run(batch.inputs() | {"nodes": nodes})
+            output = MisuseOutput.of_nodes(**outputs, nodes=nodes, length=batch.types.shape[1])
+        else:
+            output = MisuseOutput(**self._session.run(batch.inputs()), is_conditional=False)
+        found = predict_bugs(output, batch, batch.nested)
         return self.calibration.apply(found, [each.function for each in examples]) if self.calibration else found
 
 

@@ -17,6 +17,7 @@ from rarename.io import replacing
 from rarename.model.kv_cache import KVCache
 from rarename.subtokens import MAX_SUBTOKENS
 from rarename.tasks.completion.model import CompletionCache, CompletionModel
+from rarename.tasks.misuse.model import ConditionalPointers
 from rarename.training.checkpoint import load_model
 
 
@@ -78,6 +79,8 @@ def export_model(folder: ModelFolder, target: Path) -> None:
             inputs["usages"] = torch.ones(2, 3, dtype=torch.int64)
         if model.subtokens is not None:
             inputs["subtokens"] = torch.ones(2, 3, MAX_SUBTOKENS, dtype=torch.int64)
+        if isinstance(model.head, ConditionalPointers):
+            inputs["nodes"] = torch.tensor([[0, 1], [1, 2]])
     auto = torch.export.Dim.AUTO
     shapes = {name: {0: auto, array.dim() - 2 if name.startswith(PAST) else 1: auto} for name, array in inputs.items()}
     target.mkdir(parents=True, exist_ok=True)

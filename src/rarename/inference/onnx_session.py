@@ -92,6 +92,7 @@ class OnnxSession:
     def _output_shapes(self, inputs: Arrays) -> dict[str, tuple[int, ...]]:
         task, encoding, (batch, length) = self._folder.config.task, self._folder.encoding, inputs["types"].shape
         if not isinstance(task, CompletionConfig):
+            length = inputs["nodes"].shape[1] if "nodes" in self._inputs else length
             num_locations = length if task.pointer_head == "conditional" else 1
             return {"location_logits": (batch, 1 + length), "repair_logits": (batch, num_locations, length)}
         logits = {"type_logits": (batch, length, encoding.num_types), "value_logits": (batch, encoding.num_values)}

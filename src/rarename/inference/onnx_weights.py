@@ -21,7 +21,7 @@ def onnx_weights(path: Path) -> dict[str, NDArray[np.float32]]:
     weights: dict[str, NDArray[Any]] = {}
     try:
         with open_regular(path) as file:
-            graph = onnx.load(file, load_external_data=False).graph
+            graph = onnx.load_model_from_string(file.read()).graph
         for tensor in graph.initializer:
             if tensor.name.startswith("model.") and tensor.data_location != onnx.TensorProto.EXTERNAL:
                 name, array = tensor.name.removeprefix("model.").removesuffix(HALF), numpy_helper.to_array(tensor)

@@ -28,16 +28,27 @@ class Attention(nn.Module):
         self.qkv_proj = nn.Linear(d_model, 3 * d_model)
         self.out_proj = nn.Linear(d_model, d_model)
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor, kv_cache: KVCache | None = None) -> Tensor:
-        """Map hidden states (B, L, D) to (B, L, D); `attention_mask` (B, S) is False for padding, which comes last."""
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor,
+        kv_cache: KVCache | None = None,
+        nodes: Tensor | None = None,
+    ) -> Tensor:
+        """Map hidden states (B, L, D) to (B, L, D); `attention_mask` (B, S) is False for padding, which comes last.
+
+        With `nodes` (B, N), only these attend, and the result is (B, N, D).
+        """
         q, k, v = self._qkv(hidden_states)
         if kv_cache is not None:
             k, v = kv_cache.update(k, v)  # (B, H, S, K) each
-        attended = self.attend(q, k, v, attention_mask)
-        return self.out_proj(attended.transpose(1, 2).reshape(hidden_states.shape))  # type: ignore[no-any-return]
+        if nodes is not None:
+            q = q.gather(2, nodes[:, None, :, None].expand(-1, q.shape[1], -1, q.shape[3]))
+        attended = self.attend(q, k, v, attention_mask, nodes)
+        return self.out_proj(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
-        """Attend from scaled queries (B, H, L, K) to keys and values (B, H, S, K): (B, H, L, K)."""
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor, nodes: Tensor | None) -> Tensor:
+        """Attend from scaled queries (B, H, L, K), of all nodes or some, to keys and values (B, H, S, K)."""
         is_visible = self._is_visible(q, k, attention_mask)
         return F.scaled_dot_product_attention(q, k, v, is_visible, self.dropout * self.training, scale=1.0)
 
@@ -86,9 +97,9 @@ class RelativeAttention(Attention):
         self.rel_keys = nn.Parameter(torch.empty(shape))  # a_K, (H or 1, O, K)
         self.rel_values = nn.Parameter(torch.empty(shape))  # a_V, (H or 1, O, K)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor) -> Tensor:
-        if torch.compiler.is_exporting():
-            return exported_attention(q, k, v, self.rel_keys, self.rel_values, attention_mask, self.causal)
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, attention_mask: Tensor, nodes: Tensor | None) -> Tensor:
+        if torch.compiler.is_exporting() or nodes is not None:
+            return exported_attention(q, k, v, self.rel_keys, self.rel_values, attention_mask, self.causal, nodes)
         mask = None if self.causal else attention_mask
         return relative_attention(q, k, v, self.rel_keys, self.rel_values, mask, self.dropout * self.training)
 

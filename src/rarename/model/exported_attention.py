@@ -10,17 +10,27 @@ from torch import Tensor
 
 
 def exported_attention(
-    q: Tensor, k: Tensor, v: Tensor, rel_keys: Tensor, rel_values: Tensor, attention_mask: Tensor, causal: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    rel_keys: Tensor,
+    rel_values: Tensor,
+    attention_mask: Tensor,
+    causal: bool,
+    nodes: Tensor | None = None,
 ) -> Tensor:
-    """Attend from scaled queries (B, H, L, K) to keys and values (B, H, S, K); `rel_…` are (H or 1, O, K)."""
+    """Attend from scaled queries (B, H, L, K) to keys and values (B, H, S, K); `rel_…` are (H or 1, O, K).
+
+    The queries are those of the last nodes, or of `nodes` (B, L).
+    """
     num_queries, num_keys, num_offsets = q.shape[2], k.shape[2], rel_keys.shape[1]
     max_distance = num_offsets - 1 if causal else num_offsets // 2
     keys = torch.arange(num_keys)
-    queries = keys[num_keys - num_queries :, None]
+    queries = keys[num_keys - num_queries :, None] if nodes is None else nodes[:, None, :, None]
     steps = torch.arange(1 - max_distance, 1 if causal else max_distance)  # (N,), the offsets that are not far
     exists = (queries + steps >= 0) & (queries + steps < num_keys)
     near = (queries + steps).clamp(0, num_keys - 1).expand(*q.shape[:2], -1, -1)  # (B, H, L, N)
-    is_before = (keys <= queries).to(q.dtype)  # (L, S), 1 or 0
+    is_before = (keys <= queries).to(q.dtype)  # (L, S) or (B, 1, L, S), 1 or 0
 
     # A softmax does not change if the scores of a node are all shifted: so the far ones on one side get nothing.
     per_offset = q @ rel_keys.transpose(-2, -1)  # (B, H, L, O)

@@ -33,11 +33,19 @@ class Layer(nn.Module):
         self.down_proj = nn.Linear(config.d_ff, config.d_model)
         self.config = config
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor, kv_cache: KVCache | None = None) -> Tensor:
-        """(B, L, D) to (B, L, D)."""
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor,
+        kv_cache: KVCache | None = None,
+        nodes: Tensor | None = None,
+    ) -> Tensor:
+        """(B, L, D) to (B, L, D), or to (B, N, D) with `nodes` (B, N)."""
         config, is_pre = self.config, self.config.norm == "pre"
         attn_in = self.attn_norm(hidden_states) if is_pre else hidden_states
-        attn_out = self.attention(attn_in, attention_mask, kv_cache)
+        attn_out = self.attention(attn_in, attention_mask, kv_cache, nodes)
+        if nodes is not None:
+            hidden_states = hidden_states.gather(1, nodes[..., None].expand(-1, -1, hidden_states.shape[2]))
         hidden_states = hidden_states + F.dropout(attn_out, config.dropout, self.training)
         hidden_states = hidden_states if is_pre else self.attn_norm(hidden_states)
         activated = ACTIVATIONS[config.activation](self.up_proj(self.ffn_norm(hidden_states)))
@@ -75,11 +83,12 @@ class Transformer(nn.Module):
         extra_embeddings: Tensor | None = None,
         kv_caches: list[KVCache] | None = None,
         log_weights: list[Tensor] | None = None,
+        nodes: Tensor | None = None,
     ) -> Tensor:
         """Map type ids (B, L), value ids (B, L) and optional further embeddings (B, L, D) to hidden states (B, L, D).
 
         With caches, one per layer, the nodes follow those that the caches hold. The log attention weights of the last
-        layer (B, L, S) are appended to `log_weights`.
+        layer (B, L, S) are appended to `log_weights`. With `nodes` (B, N), the last layer computes only these.
         """
         hidden_states = self.embed(types, values)
         if self.positions is not None:
@@ -92,7 +101,8 @@ class Transformer(nn.Module):
         hidden_states = F.dropout(hidden_states, self.config.dropout, self.training)
         for index, layer in enumerate(self.layers):
             layer_in, kv_cache = hidden_states, None if kv_caches is None else kv_caches[index]
-            hidden_states = layer(layer_in, attention_mask, kv_cache)
+            is_last = index == len(self.layers) - 1
+            hidden_states = layer(layer_in, attention_mask, kv_cache, nodes if is_last else None)
         if log_weights is not None:
             assert isinstance(layer, Layer)
             log_weights.append(layer.log_weights(layer_in, attention_mask, kv_cache))

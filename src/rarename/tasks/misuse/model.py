@@ -76,15 +76,19 @@ class MisuseModel(nn.Module):
         attention_mask: Tensor,
         usages: Tensor | None = None,
         subtokens: Tensor | None = None,
+        nodes: Tensor | None = None,
     ) -> MisuseOutput:
-        """Predict location and repair as logits, without masks; the arguments are `MisuseBatch.inputs()`."""
+        """Predict location and repair as logits, without masks; the arguments are `MisuseBatch.inputs()`.
+
+        With `nodes` (B, N), the logits are those of these nodes only, which takes less time.
+        """
         extra = None
         if self.usages is not None:
             extra = self.usages(usages)
         if self.subtokens is not None and subtokens is not None:
             summed = self._sum_subtokens(subtokens)
             extra = summed if extra is None else extra + summed
-        output: MisuseOutput = self.head(self.transformer(types, values, attention_mask, extra))
+        output: MisuseOutput = self.head(self.transformer(types, values, attention_mask, extra, nodes=nodes))
         return output
 
     def _sum_subtokens(self, subtokens: Tensor) -> Tensor:

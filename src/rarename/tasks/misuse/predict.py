@@ -22,10 +22,27 @@ class MisuseOutput:
     location_logits: Array  # (B, 1 + L), "no bug" first
     repair_logits: Array  # (B, L, L), given the location of the bug; (B, 1, L) if independent of it
     is_conditional: bool = True
+    nodes: Array | None = None  # (B, N), if the repair logits (B, N, N) are of these nodes only
+
+    @classmethod
+    def of_nodes(
+        cls, location_logits: NDArray[Any], repair_logits: NDArray[Any], nodes: NDArray[np.int64], length: int
+    ) -> "MisuseOutput":
+        """From logits of some nodes. Those of the others are 0: they are neither candidates nor variables."""
+        location = np.zeros((len(nodes), 1 + length), dtype=location_logits.dtype)
+        location[:, 0] = location_logits[:, 0]
+        np.put_along_axis(location[:, 1:], nodes, location_logits[:, 1:], axis=1)
+        return cls(location, repair_logits, nodes=nodes)
 
     def repair_at(self, rows: Array, locations: Array) -> Array:
         """The repair logits for some locations, (N, L)."""
-        return self.repair_logits[rows, locations if self.is_conditional else 0]
+        if self.nodes is None:
+            return self.repair_logits[rows, locations if self.is_conditional else 0]
+        nodes = self.nodes[rows]
+        logits = np.zeros((len(rows), self.location_logits.shape[1] - 1), dtype=self.repair_logits.dtype)
+        at_location = self.repair_logits[rows, (nodes == locations[:, None]).argmax(axis=1)]
+        np.put_along_axis(logits, nodes, at_location, axis=1)
+        return logits
 
     def can_repair(self, batch: MisuseBatch, rows: Array, locations: Array) -> Array:
         """Mask of the possible repairs, (N, L). A conditional head cannot point at the wrong name itself."""
