@@ -18,7 +18,6 @@ from rarename.tasks.misuse.collate import MisuseExample
 from rarename.tasks.misuse.confidence import INPUTS, calibration_inputs
 from rarename.tasks.misuse.dataset import FunctionDataset
 from rarename.tasks.misuse.fixes import Fix
-from rarename.tasks.misuse.predict import BugPredictions
 
 PENALTY = 1.0
 """Of the squared distance from the probabilities of the model as they are; the bias is free."""
@@ -43,12 +42,11 @@ def fix_groups(model: CheckModel, fixes: Sequence[Fix]) -> list[Group]:
             parsed = _ParsedFile(text, model.language)
             for pending in checker._functions(parsed):
                 found = model.predict([pending.example])
-                for candidates in _candidates(found):
-                    locations, repairs, _ = candidates
-                    inputs.append(calibration_inputs(pending.example.function, *candidates))
-                    for location, repair in zip(locations.tolist(), repairs.tolist(), strict=True):
-                        is_place = kind == "before" and int(pending.nodes[location]) == fix.node
-                        is_right.append(is_place and parsed.traversal.values[int(pending.nodes[repair])] == fix.right)
+                is_possible = found.location >= 0
+                inputs.append(calibration_inputs(found, [pending.example.function])[is_possible])
+                for location, repair in zip(found.location[is_possible], found.repair[is_possible], strict=True):
+                    is_place = kind == "before" and int(pending.nodes[location]) == fix.node
+                    is_right.append(is_place and parsed.traversal.values[int(pending.nodes[repair])] == fix.right)
             groups.append(Group(np.concatenate(inputs), np.array(is_right, dtype=bool), kind))
     return groups
 
@@ -59,16 +57,10 @@ def clean_groups(model: CheckModel, dataset: FunctionDataset, number: int = NUM_
     groups = []
     for item in np.random.default_rng(0).choice(len(dataset), number, p=weights / weights.sum()).tolist():
         example = MisuseExample(dataset[item], (), 0, nested_slices=dataset.nested_slices(item))
-        found = _candidates(model.predict([example]))
-        inputs = [np.zeros((0, len(INPUTS))), *(calibration_inputs(example.function, *each) for each in found)]
-        stacked = np.concatenate(inputs)
-        groups.append(Group(stacked, np.zeros(len(stacked), dtype=bool), "clean"))
+        found = model.predict([example])
+        inputs = calibration_inputs(found, [example.function])[found.location >= 0]
+        groups.append(Group(inputs, np.zeros(len(inputs), dtype=bool), "clean"))
     return groups
-
-
-def _candidates(found: BugPredictions) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
-    rows = zip(found.location, found.repair, found.confidence, strict=True)
-    return [(a[a >= 0], b[a >= 0], c[a >= 0]) for a, b, c in rows if (a >= 0).any()]
 
 
 def fit_calibration(groups: Sequence[Group]) -> dict[str, float]:

@@ -87,7 +87,7 @@ class CheckModel:
         """Predict the most probable bug of each function and of each function nested in it."""
         batch = self.collate(examples, on_overflow="unk")
         if self._is_conditional:
-            # Only names bound in the function can be locations or repairs. They come first, then other nodes as padding.
+            # Only names bound in the function can be locations or repairs; they come first, then others as padding.
             num_nodes = max(1, int(batch.is_variable.sum(axis=1).max()))
             nodes = np.argsort(~batch.is_variable, axis=1, kind="stable")[:, :num_nodes]
             outputs = self._session.run(batch.inputs() | {"nodes": nodes})

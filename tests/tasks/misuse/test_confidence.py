@@ -2,6 +2,7 @@
 
 import runpy
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,14 +53,22 @@ def test_a_feature_can_change_the_order(function):
 
 
 def test_the_inputs_of_a_candidate(function):
-    found = predictions(function)
-    matrix = calibration_inputs(function, *(each[0, :3] for each in (found.location, found.repair, found.confidence)))
-    first, second, _ = (dict(zip(INPUTS, row.tolist(), strict=True)) for row in matrix)
+    (matrix,) = calibration_inputs(predictions(function), [function])
+    first, second, *_ = (dict(zip(INPUTS, row.tolist(), strict=True)) for row in matrix)
     assert first["margin"] == pytest.approx(np.log(2)) == -second["margin"]
     assert first["log_nodes"] == pytest.approx(np.log(len(function)))
     assert (first["right_is_receiver"], second["right_is_receiver"]) == (1, 0)
     assert (first["similar"], second["similar"], second["right_unread"]) == (0, 1, 0)
     assert (first["right_attribute"], second["wrong_attribute"]) == (1, 0)  # self.size occurs elsewhere
+
+
+def test_the_functions_of_a_batch_do_not_change_each_other(function):
+    found = predictions(function)
+    other = replace(function, values=function.values[::-1], num_context=1, receivers=())
+    both = BugPredictions(np.array([1, 0, 1]), *(np.repeat(each, 3, axis=0) for each in list(vars(found).values())[1:]))
+    first, second = (calibration_inputs(found, [each])[0, :3] for each in (function, other))
+    assert (first != second).any()
+    np.testing.assert_array_equal(calibration_inputs(both, [function, other])[:, :3], [second, first, second])
 
 
 def test_check_reads_the_calibration_of_a_model(python_run, tmp_path):

@@ -38,42 +38,40 @@ class Calibration:
 
     def apply(self, predictions: BugPredictions, functions: Sequence[Function]) -> BugPredictions:
         """The candidates of each prediction with a calibrated confidence, the most probable one first."""
-        location, repair = predictions.location.copy(), predictions.repair.copy()
-        confidence = predictions.confidence.copy()
-        for number, row in enumerate(predictions.row.tolist()):
-            (possible,) = np.nonzero(location[number] >= 0)
-            if len(possible):
-                chosen = (each[number, possible] for each in (location, repair, confidence))
-                found = self.confidence(calibration_inputs(functions[row], *chosen))
-                order = np.argsort(-found, kind="stable")
-                location[number, possible] = location[number, possible[order]]
-                repair[number, possible] = repair[number, possible[order]]
-                confidence[number, possible] = found[order]
-        return BugPredictions(predictions.row, location, repair, confidence)
+        confidence = self.confidence(calibration_inputs(predictions, functions))
+        confidence = np.where(predictions.location >= 0, confidence, 0.0)
+        order = np.argsort(np.where(predictions.location >= 0, -confidence, 1), axis=1, kind="stable")
+        columns = predictions.location, predictions.repair, confidence
+        return BugPredictions(predictions.row, *(np.take_along_axis(each, order, axis=1) for each in columns))
 
     def confidence(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability that each prediction is right, by its inputs (N, INPUTS)."""
+        """The probability that each prediction is right, by its inputs (…, INPUTS)."""
         odds: NDArray[np.float64] = 1 / (1 + np.exp(-inputs @ self.weights))
         return odds
 
 
-def calibration_inputs(
-    function: Function, locations: NDArray[np.int64], repairs: NDArray[np.int64], confidences: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """The inputs of the regression for the candidates of a function: (candidates, INPUTS)."""
+def calibration_inputs(predictions: BugPredictions, functions: Sequence[Function]) -> NDArray[np.float64]:
+    """The inputs of the regression for all candidates: (N, CANDIDATES, INPUTS)."""
+    function, lengths = Function.joined(functions), np.array([len(each) for each in functions])
     assert function.bigrams is not None
-    probabilities = np.clip(confidences.astype(np.float64), _LEAST, 1 - _LEAST)
-    first, second = np.sort(np.append(probabilities, [_LEAST, _LEAST]))[[-1, -2]]
-    others = np.where(probabilities == first, second, first)
-    nodes, ids = np.unique(np.concatenate([locations, repairs]), return_inverse=True)
-    similarities = bigram_similarities(function.bigrams[nodes])
-    similarity = similarities[ids[: len(locations)], ids[len(locations) :]]
-    values = function.values
-    features = misuse_features(function, locations, values[repairs], values[locations], similarity)
+    is_possible = predictions.location >= 0
+    rows = np.broadcast_to(predictions.row[:, None], is_possible.shape)[is_possible]
+    starts = (np.cumsum(lengths) - lengths)[rows]
+    locations, repairs = (each[is_possible] + starts for each in (predictions.location, predictions.repair))
+    similarity = bigram_similarities(function.bigrams[locations], function.bigrams[repairs])
+    right, wrong = function.values[repairs], function.values[locations]
+    features = np.zeros((*is_possible.shape, len(FEATURES)))
+    features[is_possible] = misuse_features(function, locations, right, wrong, similarity, 1 + lengths[rows])
+
+    probabilities = np.clip(predictions.confidence.astype(np.float64), _LEAST, 1 - _LEAST)
+    probabilities = np.where(is_possible, probabilities, _LEAST)
+    highest = np.sort(np.pad(probabilities, ((0, 0), (1, 0)), constant_values=_LEAST), axis=1)
+    first, second = highest[:, -1:], highest[:, -2:-1]
+    num_nodes = np.array([len(each) - each.num_context for each in functions])[predictions.row, None]
     own = [
-        np.ones(len(locations)),
+        np.ones_like(probabilities),
         np.log(probabilities / (1 - probabilities)),
-        np.log(probabilities / others),
-        np.full(len(locations), np.log(len(function) - function.num_context)),
+        np.log(probabilities / np.where(probabilities == first, second, first)),
+        np.log(np.broadcast_to(num_nodes, probabilities.shape)),
     ]
-    return np.concatenate([np.stack(own, axis=1), features], axis=1)
+    return np.concatenate([np.stack(own, axis=-1), features], axis=-1)

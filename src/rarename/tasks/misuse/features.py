@@ -40,11 +40,13 @@ def misuse_features(
     right: NDArray[np.int64],
     wrong: NDArray[np.int64],
     similarity: NDArray[np.float64],
+    max_distance: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """The features of misuses of a function: (misuses, FEATURES).
 
     Each misuse has the name `wrong` at a location in place of `right`, both rank ids; the function has one of the two
-    there. `similarity` is that of the names.
+    there. `similarity` is that of the names. A name without another use is at `max_distance`, by default the length of
+    the function and one.
     """
     assert function.places is not None
     values, roles = function.values, function.roles
@@ -58,6 +60,8 @@ def misuse_features(
     is_parameter[ids[roles == Role.PARAMETER]] = True
     right_ids, wrong_ids = np.searchsorted(names, right), np.searchsorted(names, wrong)
     receivers = function.receivers
+    distance = _distance(function, locations, right)
+    distance = distance if max_distance is None else np.minimum(distance, max_distance)
     reads_right = num_reads[right_ids] - (current == right)  # elsewhere
     reads_wrong = num_reads[wrong_ids] - (current == wrong)
     columns = [
@@ -67,7 +71,7 @@ def misuse_features(
         reads_right == 0, reads_wrong == 0,
         *_attributes(function, locations, right, wrong),
         is_parameter[right_ids], first_binding[wrong_ids] > locations,
-        np.log1p(_distance(function, locations, right)), np.log1p(reads_wrong),
+        np.log1p(distance), np.log1p(reads_wrong),
     ]  # fmt: skip
     return np.stack(columns, axis=1).astype(np.float64)
 

@@ -1,8 +1,9 @@
 """Functions as arrays of rank ids: the input of variable misuse, in training and in `rarename check`."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,18 @@ class Function:
         part = map_arrays(self, lambda array: array[nodes])
         selected: Function = replace(part, scopes=position[part.scopes])
         return selected
+
+    @classmethod
+    def joined(cls, functions: "Sequence[Function]") -> "Function":
+        """Functions one after the other, as if they were one: the same name in two of them has two rank ids."""
+        owners = np.repeat(np.arange(len(functions)), [len(each) for each in functions])
+        columns: dict[str, Any] = {}
+        for name in (each.name for each in fields(cls)):
+            if all(isinstance(getattr(each, name), np.ndarray) for each in functions):
+                columns[name] = np.concatenate([getattr(each, name) for each in functions])
+        names, columns["values"] = np.unique(columns["values"] + owners * 2**40, return_inverse=True)
+        receivers = [rank + number * 2**40 for number, each in enumerate(functions) for rank in each.receivers]
+        return cls(**columns, receivers=tuple(np.nonzero(np.isin(names, receivers))[0].tolist()))
 
     def __len__(self) -> int:
         return len(self.types)

@@ -117,9 +117,7 @@ def misuse_pairs(
     assert function.bigrams is not None
     locations = np.repeat(np.array(list(others), dtype=np.int64), [len(nodes) for nodes in others.values()])
     nodes = np.concatenate([np.zeros(0, dtype=np.int64), *others.values()])
-    involved, ids = np.unique(np.concatenate([locations, nodes]), return_inverse=True)
-    similarity = bigram_similarities(function.bigrams[involved])[ids[: len(locations)], ids[len(locations) :]]
-    return locations, function.values[nodes], similarity
+    return locations, function.values[nodes], bigram_similarities(function.bigrams[locations], function.bigrams[nodes])
 
 
 def _weights(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 NUM_BYTES = 8
 _MAX_LENGTH = 60
+_NUM_BITS = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
 def character_bigrams(names: Iterable[str | None]) -> NDArray[np.uint8]:
@@ -20,17 +21,15 @@ def character_bigrams(names: Iterable[str | None]) -> NDArray[np.uint8]:
     return np.array([_bits(name) for name in names], dtype="<u8").view(np.uint8).reshape(-1, NUM_BYTES)
 
 
-def bigram_similarities(bigrams: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The similarity of each name to each other: (names, names), from 0 (no common bigram) to 1 (the same bigrams).
+def bigram_similarities(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """The similarity of pairs of names (…, NUM_BYTES), from 0 (no common bigram) to 1 (the same bigrams).
 
-    >>> bigram_similarities(character_bigrams(["num_rows", "num_cols", "Num_Rows"]))[0].round(2).tolist()
+    >>> names = character_bigrams(["num_rows", "num_cols", "Num_Rows"])
+    >>> bigram_similarities(names[0], names).round(2).tolist()
     [1.0, 0.56, 1.0]
     """
-    # Counts below 2**24 are exact in float32, whose product is faster than that of integers.
-    bits = np.unpackbits(bigrams, axis=1).astype(np.float32)
-    sizes = bits.sum(axis=1, dtype=np.int64)
-    common = (bits @ bits.T).astype(np.int64)
-    similarity: NDArray[np.float64] = 2 * common / np.maximum(sizes[:, None] + sizes, 1)
+    common, *sizes = (_NUM_BITS[each].sum(axis=-1, dtype=np.int64) for each in (left & right, left, right))
+    similarity: NDArray[np.float64] = 2 * common / np.maximum(sum(sizes), 1)
     return similarity
 
 
