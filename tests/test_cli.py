@@ -60,6 +60,17 @@ def test_every_command_has_help_with_an_example(run, command):
     assert f"rarename {command}" in out.split("example:")[1]
 
 
+def test_help_needs_no_extra():
+    code = (
+        "import contextlib, sys; from rarename.cli.main import COMMANDS, EXTRAS, main\n"
+        "sys.modules.update(dict.fromkeys(EXTRAS))\n"  # as if they were not installed
+        "for name in COMMANDS:\n"
+        "    with contextlib.suppress(SystemExit): main([name, '--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.count("example:"), done.stderr) == (len(COMMANDS), "")
+
+
 @pytest.mark.parametrize("words", [[], ["frobnicate"], ["parse"], ["parse", "x.py", "--frobnicate"]])
 def test_wrong_usage_is_exit_2(run, words):
     code, out, err = run(*words)

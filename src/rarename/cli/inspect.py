@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,15 +10,14 @@ from rarename.cli.common import add_output_format, vocabulary_size, write, write
 from rarename.cli.display import Display, table_text
 from rarename.cli.prepare import describe
 from rarename.config import CompletionConfig
-from rarename.corpus.coverage import coverage
 from rarename.corpus.paper_split import PUBLISHED_EXAMPLES
 from rarename.corpus.splits import SplitName
-from rarename.corpus.store import Corpus
 from rarename.presets import PRESETS, preset_config
 from rarename.printable import escaped
 from rarename.progress import Progress
-from rarename.tasks.completion.dataset import WindowDataset
-from rarename.tasks.misuse.dataset import FunctionDataset
+
+if TYPE_CHECKING:
+    from rarename.corpus.store import Corpus
 
 EXAMPLE = """  rarename inspect corpora/stdlib
   rarename inspect corpora/stdlib --output-format names --top-k 50000 > vocabulary.txt
@@ -37,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rarename.corpus.coverage import coverage  # imports pyarrow, which `--help` does not need
+    from rarename.corpus.store import Corpus
+
     corpus = Corpus(arguments.corpus)
     vocabulary = corpus.vocabulary(arguments.top_k)
     if arguments.output_format == "names":
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _inspect_examples(corpus: Corpus, arguments: argparse.Namespace) -> int:
+def _inspect_examples(corpus: "Corpus", arguments: argparse.Namespace) -> int:
     """The files of each split, and the number of examples for each task that has the preset."""
     content: dict[str, Any] = {}
     if arguments.files:
@@ -84,7 +86,10 @@ def _inspect_examples(corpus: Corpus, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _summaries(corpus: Corpus, task: str, preset: str, progress: Progress) -> dict[str, dict[str, int]]:
+def _summaries(corpus: "Corpus", task: str, preset: str, progress: Progress) -> dict[str, dict[str, int]]:
+    from rarename.tasks.completion.dataset import WindowDataset
+    from rarename.tasks.misuse.dataset import FunctionDataset
+
     config = preset_config(str(corpus.path), preset, {}, corpus.language.name, task).task
     summaries = {}
     progress.start(f"counting examples of {task}", len(SplitName))

@@ -9,8 +9,7 @@ from typing import Any
 
 from rarename.cli.common import add_cluster_arguments, add_output_format, cluster, write, write_json
 from rarename.cli.display import Display, table_text
-from rarename.corpus.build import PrepareConfig, prepare
-from rarename.corpus.document import SPLIT_UNITS, SourceOptions
+from rarename.corpus.document import SPLIT_UNITS, PrepareConfig, SourceOptions
 from rarename.corpus.paper_split import PUBLISHED_FILES
 from rarename.syntax import LANGUAGES
 
@@ -60,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rarename.corpus.build import prepare  # imports pyarrow, which `--help` does not need
+
     def given(config_class: Any) -> dict[str, Any]:
         values = {field.name: getattr(arguments, field.name) for field in fields(config_class)}
         return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
