@@ -179,14 +179,21 @@ def test_settings_on_the_command_line(here, check):
     assert code == 2 and "did you mean 'exclude'?" in err
 
 
-def test_standard_input_has_a_file_name(here, check, monkeypatch):
+@pytest.fixture
+def stdin(here, monkeypatch):
+    """A file as standard input."""
+    path = here / "in"
+    path.write_text(AREA)
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        yield stream
+
+
+def test_standard_input_has_a_file_name(here, check, stdin):
     write(here, {"rarename.toml": "per-file-ignores = {'tests/*' = ['RN001']}"})
     for name, expected in (("src/area.py", 1), ("tests/area.py", 0)):
-        with open(os.memfd_create("in"), "w+") as stream:  # noqa: PTH123
-            stream.write(AREA)
-            stream.seek(0)
-            monkeypatch.setattr("sys.stdin", stream)
-            code, out, _ = check("-", "--stdin-filename", name)
+        stdin.seek(0)
+        code, out, _ = check("-", "--stdin-filename", name)
         assert code == expected
         assert out.startswith(f"{name}:2:20: RN001") == bool(expected)
     code, _, err = check("-", "--stdin-filename", "a.txt")
@@ -397,6 +404,18 @@ def test_changes_of_the_other_branch_do_not_count_and_a_shallow_clone_works(here
         changed_lines(here / "clone", "origin/main")
     git(here / "clone", "fetch", "--depth=1", "origin", "main")
     assert here / "clone" / "a.py" in changed_lines(here / "clone", "FETCH_HEAD")
+
+
+def test_a_link_that_became_a_file_has_changed(here):
+    git(here, "init")
+    write(here, {"a.py": TWO})
+    (here / "b.py").symlink_to("a.py")
+    git(here, "add", ".")
+    git(here, "commit", "-m", "one")
+    (here / "b.py").unlink()
+    write(here, {"b.py": TWO})
+    found = changed_lines(here, "HEAD")
+    assert {path.name: spans(lines) for path, lines in found.items()} == {"b.py": [True, True]}
 
 
 def test_since_outside_of_a_repository_is_an_error(here, check):

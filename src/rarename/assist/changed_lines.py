@@ -32,8 +32,8 @@ def changed_lines(folder: Path, revision: str) -> ChangedLines:
     output = git(root, "diff", *DIFF_OPTIONS, "--raw", "-z", "--text", commit)
     names: list[str] = []
     while output.startswith(":"):
-        _, name, output = output.split("\0", 2)
-        names.append(name)
+        status, name, output = output.split("\0", 2)
+        names += [name] * (1 + status.endswith("T"))  # a file that was a link: both are in the patch, the file last
     sections = re.split(r"^diff --git .*\n", output.removeprefix("\0"), flags=re.MULTILINE)[1:]
     changed: dict[Path, list[range] | None] = {
         root / name: [
