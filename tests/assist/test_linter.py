@@ -418,6 +418,16 @@ def test_a_link_that_became_a_file_has_changed(here):
     assert {path.name: spans(lines) for path, lines in found.items()} == {"b.py": [True, True]}
 
 
+def test_an_unused_comment_on_a_changed_line_is_reported(here, check):
+    git(here, "init")
+    write(here, {"a.py": "x = 1  # noqa: RN001\ny = 1\n"})
+    git(here, "add", ".")
+    git(here, "commit", "-m", "one")
+    write(here, {"a.py": "x = 1  # noqa: RN001\ny = 1  # noqa: RN001\n"})
+    code, out, _ = check("--since", "HEAD", "--report-unused-noqa")
+    assert code == 1 and out.startswith("a.py:2:8: RN100") and "1 finding " in out
+
+
 def test_since_outside_of_a_repository_is_an_error(here, check):
     code, _, err = check("--since", "HEAD")
     assert code == 2 and "not a git repository" in err

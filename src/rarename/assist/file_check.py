@@ -116,4 +116,6 @@ def _unused(comment: Suppression) -> Diagnostic:
         confidence=1.0,
         source=comment.source,
         code=UNUSED,
+        function_line=comment.line,  # it changed if its line did
+        function_end_line=comment.line,
     )
