@@ -14,17 +14,19 @@ from rarename.errors import UsageError
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path in the same folder, which is renamed to `path` when the block ends without an error.
 
-    A device or a pipe, such as /dev/stdout, is written itself: renaming a file to it would remove it.
+    A device or a pipe, such as /dev/stdout, is written itself: renaming a file to it would remove it. A link stays,
+    and the file that it leads to is replaced.
     """
     if path.exists() and not path.is_file():
         yield path
         return
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")  # two machines may write the same file
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.part")  # two machines may write the same file
     try:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())  # after a power cut, a renamed file has its content
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as error:
         if error.filename == str(temporary):  # a user does not know this name
             error.filename = str(path)

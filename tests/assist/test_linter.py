@@ -234,6 +234,13 @@ def test_output_file_statistics_and_exit_zero(here, check):
     assert (code, out) == (1, "2 RN001 'width' → 'height'\n")
 
 
+def test_a_link_to_the_output_file_stays(here, check):
+    write(here, {"a.py": AREA, "out/old.txt": "old"})
+    (here / "link").symlink_to("out/old.txt")
+    check("a.py", "--output-file", "link")
+    assert (here / "link").is_symlink() and "RN001" in (here / "out/old.txt").read_text()
+
+
 def test_explain(check):
     code, out, _ = check("--explain", "RN001")
     assert code == 0 and all(word in out for word in ("noqa: RN001", "false alarms", "--unsafe-fixes", "--baseline"))
