@@ -101,6 +101,7 @@ class Files:
     ) -> None:
         self.num_excluded = 0  # what the selection left out
         self._selection, self._stdin_name = selection, stdin_name
+        self._stdin_path = os.path.realpath(stdin_name or STDIN)  # without a name, in the current folder
         self.languages = tuple(languages) if only is None else (only,)
         self.skipped: list[Skipped] = []  # what the listing left out
         self._suffixes = tuple(suffix for language in self.languages for suffix in language.suffixes)
@@ -123,12 +124,12 @@ class Files:
             if isinstance(content, Skipped):
                 yield content
             else:
-                named = self._stdin_name or "" if path == STDIN else path
-                language = self._only or self._language(named, content)
+                path = self._stdin_path if path == STDIN else path
+                language = self._only or self._language(path, content)
                 if language is None:
                     yield Skipped(shown, None, "unknown ending", "nor does its first line name an interpreter")
                     continue
-                threshold = self._selection.min_confidence(Path(named).absolute()) if self._selection else None
+                threshold = self._selection.min_confidence(Path(path)) if self._selection else None
                 yield SourceFile(shown, language, content, threshold)
 
     def _list(self, path: str) -> None:
@@ -158,9 +159,9 @@ class Files:
                 message = "standard input has no file name to detect the language; add --language or --stdin-filename"
                 raise UsageError(message)
             self._shown_paths[STDIN] = STDIN_SHOWN
-        elif self._selection and self._selection.leaves_out_named(Path(self._stdin_name).absolute()):
+        elif self._selection and self._selection.leaves_out_named(Path(self._stdin_path)):
             self.num_excluded += 1
-        elif self._only is None and self._language(self._stdin_name, b"") is None:
+        elif self._only is None and self._language(self._stdin_path, b"") is None:
             raise UsageError(f"{self._stdin_name}: unknown ending; add --language")
         else:
             self._shown_paths[STDIN] = _shown(self._stdin_name)

@@ -200,6 +200,23 @@ def test_standard_input_has_a_file_name(here, check, stdin):
     assert code == 2 and "unknown ending" in err
 
 
+def test_standard_input_without_a_file_name_has_the_settings_of_the_current_folder(here, check, stdin):
+    write(here, {"rarename.toml": "min-confidence = 1"})
+    assert check("-", "--language", "python")[0] == 0
+
+
+def test_the_file_name_of_standard_input_may_lead_through_links_and_other_folders(here, check, stdin, monkeypatch):
+    git(here, "init")
+    write(here, {"sub/rarename.toml": "min-confidence = 1", "area.py": AREA})
+    git(here, "add", "sub")
+    git(here, "commit", "-m", "one")
+    (here / "link").symlink_to(here)
+    monkeypatch.chdir(here / "sub")
+    for name in ("../area.py", here / "link" / "area.py"):
+        stdin.seek(0)
+        assert check("-", "--stdin-filename", name, "--since", "HEAD")[0] == 1
+
+
 # Output
 
 
