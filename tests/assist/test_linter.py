@@ -217,6 +217,12 @@ def test_the_file_name_of_standard_input_may_lead_through_links_and_other_folder
         assert check("-", "--stdin-filename", name, "--since", "HEAD")[0] == 1
 
 
+@pytest.mark.parametrize("option", ["--fix", "--diff", "--add-noqa", "--write-baseline"])
+def test_options_that_need_files_refuse_standard_input(check, option):
+    code, out, err = check("--stdin-filename", "a.py", "--baseline", "old.json", option)
+    assert (code, out) == (2, "") and "need files, not standard input" in err
+
+
 # Output
 
 
@@ -450,6 +456,12 @@ def test_an_unused_comment_on_a_changed_line_is_reported(here, check):
     write(here, {"a.py": "x = 1  # noqa: RN001\ny = 1  # noqa: RN001\n"})
     code, out, _ = check("--since", "HEAD", "--report-unused-noqa")
     assert code == 1 and out.startswith("a.py:2:8: RN100") and "1 finding " in out
+
+
+def test_an_empty_revision_is_an_error(here, check):
+    git(here, "init")
+    code, _, err = check("--since", "")
+    assert code == 2 and "no revision ''" in err
 
 
 def test_since_outside_of_a_repository_is_an_error(here, check):

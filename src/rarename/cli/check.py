@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rarename.cli.common import number, write
-from rarename.discovery import CHECKED, Files
+from rarename.discovery import CHECKED, STDIN, Files
 from rarename.errors import ParseError, UsageError
 from rarename.io import write_text
 from rarename.printable import escaped
@@ -115,10 +115,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings = configuration.settings_for(Path.cwd())
     if arguments.write_baseline and not settings.baseline:
         raise UsageError("--write-baseline needs the name of a file: --baseline FILE")
-    if arguments.write_baseline and arguments.since:
+    if arguments.write_baseline and arguments.since is not None:
         raise UsageError("--write-baseline writes all findings; leave out --since")
+    changes_files = arguments.diff or arguments.fix or arguments.add_noqa
+    paths = arguments.paths or ["-" if arguments.stdin_filename else "."]
+    if STDIN in paths and (changes_files or arguments.write_baseline):
+        raise UsageError("--fix, --diff, --add-noqa and --write-baseline need files, not standard input")
     changed = None
-    if arguments.since:
+    if arguments.since is not None:
         from rarename.assist.changed_lines import changed_lines, is_touched
 
         changed = changed_lines(Path.cwd(), arguments.since)
@@ -126,13 +130,11 @@ def run(arguments: argparse.Namespace) -> int:
     only = language_named(arguments.language) if arguments.language else None
     if only:
         check.threshold(only)  # raises if the models are for other languages
-    paths = arguments.paths or ["-" if arguments.stdin_filename else "."]
     files = Files(paths, check.languages, only, Selection(configuration, changed), arguments.stdin_filename)
     real_paths = files.real_paths
     entries = read_baseline(settings.baseline) if settings.baseline and not arguments.write_baseline else []
     known = KnownFindings(entries)
     name = settings.output_format or ("full" if sys.stdout.isatty() and not arguments.output_file else "text")
-    changes_files = arguments.diff or arguments.fix or arguments.add_noqa
     is_whole = changes_files or arguments.write_baseline or arguments.statistics or arguments.output_file
     shown = PARTS.get(name)
     if shown and arguments.verbose and name in ("text", "full"):
