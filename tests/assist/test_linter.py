@@ -94,9 +94,12 @@ def test_the_nearest_file_wins_and_options_win_over_files(here):
         ("min-confidence = 2", "min-confidence is 2; expected a number from 0 to 1"),
         ("min-confidence = true", "min-confidence is True"),
         ("output-format = 'xml'", "expected one of text, full, json"),
+        ("output-format = ['json']", "expected one of text, full, json"),
         ("force-exclude = 1", "expected true or false"),
         ("per-file-ignores = {a = 'RN001'}", "expected a table such as"),
         ("per-file-ignores = {a = ['RN01']}", 'expected a table such as { "tests/*" = ["RN001"] }'),
+        ("exclude = ['a*b*c*d*']", "rarename.toml: the pattern 'a*b*c*d*' has too many *"),
+        ("per-file-ignores = {'!' = ['RN001']}", "rarename.toml: '!' is not a list of patterns"),
         ("min-confidence = ", "cannot be read"),
     ],
 )
@@ -137,7 +140,7 @@ def test_git_ignores_the_same_files(here):
     write(here, {
         ".gitignore": "*.py\n!keep.py\n/top\ndeep/**/x.py\n", "keep.py": "", "a.py": "", "top/keep.py": "",
         "sub/top/keep.py": "", "sub/.gitignore": "!a.py\n/keep.py\n", "sub/a.py": "", "sub/keep.py": "",
-        "sub/b/keep.py": "", "sub/b/.gitignore": "*\n!keep.py\n",
+        "sub/b/keep.py": "", "sub/b/.gitignore": "*\n!keep.py\n", "bom/.gitignore": "\ufeffkeep.py\r\n", "bom/keep.py": "",
     })  # fmt: skip
     git(here, "init")
     command = ["git", "ls-files", "--others", "--exclude-standard", "*.py"]

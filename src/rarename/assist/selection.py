@@ -80,7 +80,7 @@ class Selection:
 def _read(path: Path, folder: Path) -> Patterns | None:
     try:
         with open_regular(path) as file:
-            lines = file.read(_MAX_BYTES).decode("utf-8", "surrogateescape").splitlines()
+            lines = file.read(_MAX_BYTES).decode("utf-8-sig", "surrogateescape").splitlines()
         return Patterns.of(folder, [line for line in lines if not is_hard(line)])
     except (OSError, UsageError):  # git itself goes on without a file that it cannot read
         return None

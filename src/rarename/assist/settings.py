@@ -29,16 +29,18 @@ class Patterns:
     spec: "GitIgnoreSpec"
 
     @classmethod
-    def of(cls, folder: Path, lines: list[str] | tuple[str, ...]) -> "Patterns":
+    def of(cls, folder: Path, lines: list[str] | tuple[str, ...], source: str = "command line") -> "Patterns":
         from pathspec import GitIgnoreSpec  # not needed where there are no patterns
 
         if hard := [line for line in lines if is_hard(line)]:
-            raise UsageError(f"the pattern {hard[0]!r} has too many *; expected three in a name and two ** at most")
+            raise UsageError(
+                f"{source}: the pattern {hard[0]!r} has too many *; expected three in a name and two ** at most"
+            )
         try:
             return cls(folder, GitIgnoreSpec.from_lines(lines))
         except ValueError as error:
             raise UsageError(
-                f"{', '.join(map(repr, lines))} is not a list of patterns as in .gitignore: {error}"
+                f"{source}: {', '.join(map(repr, lines))} is not a list of patterns as in .gitignore: {error}"
             ) from None
 
     def decide(self, path: Path, is_folder: bool = False) -> bool | None:
@@ -140,16 +142,16 @@ def _value(source: str, folder: Path, key: str, value: Any) -> Any:
         advice = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(keys)}"
         raise UsageError(f"{source}: unknown setting {key!r}; {advice}")
     if key in ("include", "exclude", "extend-exclude") and _is_list_of_text(value):
-        return Patterns.of(folder, value)
+        return Patterns.of(folder, value, source)
     if key == "per-file-ignores" and isinstance(value, dict) and all(map(_is_list_of_codes, value.values())):
-        return tuple((Patterns.of(folder, [pattern]), tuple(codes)) for pattern, codes in value.items())
+        return tuple((Patterns.of(folder, [pattern], source), tuple(codes)) for pattern, codes in value.items())
     if key == "min-confidence" and isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
     if key in ("force-exclude", "respect-gitignore") and isinstance(value, bool):
         return value
     if key == "baseline" and isinstance(value, str):
         return folder / value
-    if key == "output-format" and value in FORMATS:
+    if key == "output-format" and isinstance(value, str) and value in FORMATS:
         return value
     expected = {
         "per-file-ignores": 'a table such as { "tests/*" = ["RN001"] }',
