@@ -140,7 +140,8 @@ def test_git_ignores_the_same_files(here):
     write(here, {
         ".gitignore": "*.py\n!keep.py\n/top\ndeep/**/x.py\n", "keep.py": "", "a.py": "", "top/keep.py": "",
         "sub/top/keep.py": "", "sub/.gitignore": "!a.py\n/keep.py\n", "sub/a.py": "", "sub/keep.py": "",
-        "sub/b/keep.py": "", "sub/b/.gitignore": "*\n!keep.py\n", "bom/.gitignore": "\ufeffkeep.py\r\n", "bom/keep.py": "",
+        "sub/b/keep.py": "", "sub/b/.gitignore": "*\n!keep.py\n",
+        "bom/keep.py": "", "bom/.gitignore": "\ufeffkeep.py\r\n",
     })  # fmt: skip
     git(here, "init")
     command = ["git", "ls-files", "--others", "--exclude-standard", "*.py"]
@@ -363,9 +364,26 @@ def test_equal_entries_match_one_diagnostic_each():
     one = Diagnostic("a.py", 1, 1, 1, 2, "f", "a", "b", 0.9, fingerprint="x")
     [entry] = baseline.entries_of([one], {}, Path())
     known = baseline.KnownFindings([entry])
-    assert (known.new([one, one]), known.gone()) == ([one], [])
+    assert (known.new([one, one]), known.matched) == ([one], [one])
     known = baseline.KnownFindings([entry, entry])
-    assert (known.new([one]), known.gone()) == ([], [entry])
+    assert (known.new([one]), known.matched) == ([], [one])
+
+
+def test_an_entry_moves_with_its_function(here, check):
+    """Each check is of the files that changed, as in a hook for pre-commit."""
+    write(here, {"rarename.toml": "baseline = 'old.json'", "a.py": AREA, "b.py": AREA, "c.py": ""})
+    check("--write-baseline")
+    (here / "a.py").rename(here / "d.py")  # a renamed file
+    assert "0 findings are gone, 1 are in other files" in check("d.py")[2]
+    write(here, {"b.py": "", "e.py": AREA})  # a function that moved
+    check("b.py", "e.py")
+    check("b.py", "c.py")
+    assert [entry.path for entry in baseline.read_baseline(here / "old.json")] == ["d.py", "e.py"]
+    write(here, {"f.py": AREA})  # a copy
+    assert check("f.py")[0] == 0 and check()[0] == 1
+    write(here, {"f.py": "", "d.py": ""})
+    assert check()[0] == 0
+    assert [entry.path for entry in baseline.read_baseline(here / "old.json")] == ["e.py"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "findings": [{}]}'])

@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rarename.assist.diagnostics import Diagnostic
@@ -81,7 +81,7 @@ class KnownFindings:
     """Separates new findings from those of a baseline. Equal entries match one diagnostic each."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
+        self.matched: list[Diagnostic] = []
         self._unmatched = Counter(entry.fingerprint for entry in entries)
 
     def new(self, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -90,42 +90,37 @@ class KnownFindings:
         for each in diagnostics:
             if self._unmatched[each.fingerprint] > 0:
                 self._unmatched[each.fingerprint] -= 1
+                self.matched.append(each)
             else:
                 new.append(each)
         return new
 
-    def gone(self) -> list[Entry]:
-        """The entries that matched nothing."""
-        unmatched, gone = self._unmatched.copy(), []
-        for entry in reversed(self._entries):
-            if unmatched[entry.fingerprint] > 0:
-                unmatched[entry.fingerprint] -= 1
-                gone.append(entry)
-        return gone
-
 
 def remaining_entries(
-    entries: Sequence[Entry], gone: Sequence[Entry], folder: Path, thresholds: Mapping[Path, float]
+    entries: Sequence[Entry], matched: Sequence[Entry], folder: Path, thresholds: Mapping[Path, float]
 ) -> list[Entry]:
     """The entries without those that are gone for sure: their file was checked, or does not exist any more.
 
-    `thresholds` has the checked files. An entry below the threshold of its file was not looked for, so it stays.
+    `matched` has the old findings where they are now. An entry whose finding has moved to another file gets the path of
+    that file. `thresholds` has the checked files. An entry below the threshold of its file was not looked for, so it
+    stays.
     """
-    left_out = Counter(
-        entry
-        for entry in gone
-        if (
-            (path := Path(os.path.normpath(folder / entry.path))) in thresholds and entry.confidence >= thresholds[path]
-        )
-        or not path.exists()
-    )
-    remaining = []
+    found = Counter((each.path, each.fingerprint) for each in matched)
+    remaining, absent = [], []
     for entry in entries:
-        if left_out[entry]:
-            left_out[entry] -= 1
+        path = Path(os.path.normpath(folder / entry.path))
+        if found[entry.path, entry.fingerprint] > 0:
+            found[entry.path, entry.fingerprint] -= 1
+            remaining.append(entry)
+        elif (path in thresholds and entry.confidence >= thresholds[path]) or not path.exists():
+            absent.append(entry)
         else:
             remaining.append(entry)
-    return remaining
+    elsewhere = defaultdict(list)
+    for name, fingerprint in found.elements():
+        elsewhere[fingerprint].append(name)
+    moved = [replace(each, path=names.pop()) for each in absent if (names := elsewhere[each.fingerprint])]
+    return remaining + moved
 
 
 def merged_entries(old: Sequence[Entry], new: Sequence[Entry], folder: Path, checked: Collection[Path]) -> list[Entry]:

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -234,19 +234,21 @@ def _write_baseline(path: Path, result: "CheckResult", real_paths: dict[str, Pat
 def _shrink_baseline(
     path: Path, entries: "list[Entry]", known: "KnownFindings", result: "CheckResult", real_paths: dict[str, Path]
 ) -> None:
-    """Remove from the baseline what is gone. It gets new findings only on request."""
+    """Remove from the baseline what is gone, and note what has moved. It gets new findings only on request."""
     from rarename.assist import baseline
 
-    thresholds = _thresholds(result, real_paths)
-    remaining = baseline.remaining_entries(entries, known.gone(), path.parent.resolve(), thresholds)
-    if len(remaining) == len(entries):
+    folder = path.parent.resolve()
+    matched = baseline.entries_of(known.matched, real_paths, folder)
+    remaining = baseline.remaining_entries(entries, matched, folder, _thresholds(result, real_paths))
+    num_gone, num_moved = len(entries) - len(remaining), (Counter(remaining) - Counter(entries)).total()
+    if not (num_gone or num_moved):
         return
     try:
         baseline.write_baseline(path, remaining)
     except OSError as error:
         message = f"rarename check: {path} cannot be written ({error.strerror}); old entries stay in it"
     else:
-        message = f"rarename check: {len(entries) - len(remaining):,} findings are gone; removed from {path}"
+        message = f"rarename check: {num_gone:,} findings are gone, {num_moved:,} are in other files; wrote {path}"
     print(escaped(message), file=sys.stderr)
 
 
