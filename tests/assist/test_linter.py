@@ -545,7 +545,11 @@ def test_a_file_that_would_not_parse_or_has_changed_stays():
         fixes.fixed(AREA.encode(), [one], PYTHON)
     with pytest.raises(fixes.FixError, match="changed since"):
         fixes.fixed(AREA.replace("return", "return 1 +").encode(), [one], PYTHON)
-    lacking = Diagnostic("a.py", 3, 20, 3, 25, "area", "width", "щ", 0.9, source=one.source, fix="щ")
+    late = "def area(width):\n    return width\n    global height\n"
+    one = Diagnostic("a.py", 2, 12, 2, 17, "area", "width", "height", 0.9, source="    return width", fix="height")
+    with pytest.raises(fixes.FixError, match=r"line 3: does not parse after the change: .* prior to global"):
+        fixes.fixed(late.encode(), [one], PYTHON)
+    lacking = Diagnostic("a.py", 3, 20, 3, 25, "area", "width", "щ", 0.9, source="    return width * width", fix="щ")
     with pytest.raises(fixes.FixError, match="lacks a character"):
         fixes.fixed(f"# coding: latin-1\n{AREA}".encode(), [lacking], PYTHON)
 

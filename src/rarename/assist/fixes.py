@@ -88,6 +88,7 @@ def _encoded(text: str, content: bytes, language: Language) -> bytes:
         if language.decode(result) != text:
             raise FixError("the new text reads differently in the encoding of the file")
         language.parse(text, False)
+        language.check_scopes(text)
     except UnicodeEncodeError as error:
         raise FixError("the encoding of the file lacks a character", error.reason) from None
     except FixError:

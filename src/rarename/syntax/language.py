@@ -66,6 +66,8 @@ class Language:
     function_types: frozenset[str]
     scope_types: frozenset[str]  # they open a scope: names bound inside them are not visible outside
     record: RecordStyle  # the published format that holds trees of this language
+    check_scopes: Callable[[str], None] = lambda text: None
+    """Raises ParseError if the language refuses names of a text that can be parsed."""
     class_types: frozenset[str] = frozenset()  # scopes whose names are not visible in the scopes inside them
     outer_types: frozenset[str] = frozenset()
     """What is evaluated around a scope although it is in its header: defaults, decorators, annotations."""

@@ -17,6 +17,7 @@ PYTHON = Language(
     encoding=Lazy("python.parser", "encoding"),
     find_comments=Lazy("python.comments", "find_comments"),
     parse=Lazy("python.parser", "parse"),
+    check_scopes=Lazy("python.parser", "check_scopes"),
     roles=Lazy("python.roles", "roles"),
     function_types=FUNCTION_TYPES,
     scope_types=SCOPE_TYPES,

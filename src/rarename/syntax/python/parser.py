@@ -4,6 +4,7 @@ import ast
 import gc
 import io
 import re
+import symtable
 import tokenize
 
 from rarename.errors import ParseError
@@ -57,6 +58,17 @@ def parse_ast(text: str) -> ast.Module:
         raise ParseError("not text in a known encoding", str(error)) from None
     except (ValueError, OverflowError, SystemError) as error:
         raise ParseError("syntax error", str(error)) from None
+
+
+def check_scopes(text: str) -> None:
+    """Raise ParseError for names that `ast` accepts and CPython refuses, such as one used above its `global`."""
+    try:
+        with suppressed_warnings():
+            symtable.symtable(text.removeprefix("\ufeff"), "<text>", "exec")
+    except SyntaxError as error:
+        raise _parse_error(error, text) from None
+    except (RecursionError, MemoryError) as error:
+        raise ParseError("nested too deeply", type(error).__name__) from None
 
 
 _MAX_PARTS = 500
