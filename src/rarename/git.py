@@ -9,7 +9,7 @@ from rarename.errors import UsageError
 
 DIFF_OPTIONS = (
     *("--patch", "--unified=0", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules"),
-    *("--src-prefix=a/", "--dst-prefix=b/"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"),
 )
 _COMMAND = (
     *("git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),

@@ -469,6 +469,16 @@ def test_a_link_that_became_a_file_has_changed(here):
     assert {path.name: spans(lines) for path, lines in found.items()} == {"b.py": [True, True]}
 
 
+def test_lines_between_two_changes_have_not_changed_whatever_git_shows(here):
+    git(here, "init")
+    git(here, "config", "diff.interHunkContext", "99")
+    write(here, {"a.py": f"x = 1\n{AREA}y = 1\n"})
+    git(here, "add", ".")
+    git(here, "commit", "-m", "one")
+    write(here, {"a.py": f"x = 2\n{AREA}y = 2\n"})
+    assert changed_lines(here, "HEAD") == {here / "a.py": [range(1, 2), range(4, 5)]}
+
+
 def test_an_unused_comment_on_a_changed_line_is_reported(here, check):
     git(here, "init")
     write(here, {"a.py": "x = 1  # noqa: RN001\ny = 1\n"})
