@@ -517,6 +517,13 @@ def test_repairs_need_unsafe_fixes(here, check):
     assert (here / "a.py").read_text() == AREA.replace("* width", "* height")
 
 
+def test_a_patch_on_a_terminal_has_the_lines_of_the_file(here, check, monkeypatch):
+    write(here, {"a.py": f"s = '\x0b+\u2028+'\r\n{AREA}"})
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = check("a.py", "--diff", "--unsafe-fixes")[1]
+    assert out.split("\n")[3] == " s = '%0B+%E2%80%A8+'" and len(out.split("\n")) == 8
+
+
 @pytest.mark.parametrize("tool", ["git apply", "patch -p1 --binary"])
 def test_a_patch_applies_to_odd_files(here, tool):
     """Odd line ends, encodings and names, from the root and from a subfolder."""

@@ -285,7 +285,7 @@ def _change_files(arguments: argparse.Namespace, result: "CheckResult", real_pat
                 patch = fixes.diff(old, new, os.path.relpath(path))
                 if sys.stdout.isatty():
                     text = patch.decode(language.encoding(old), "replace")
-                    write("".join(escaped(line) + "\n" for line in text.splitlines()))
+                    write("".join(escaped(line.removesuffix("\r")) + "\n" for line in text.split("\n")[:-1]))
                 else:
                     write(patch.decode("latin-1"), "latin-1")  # each byte as it is in the file
             elif new != old:
