@@ -130,6 +130,13 @@ def test_patterns_select_files(here, settings, expected):
     assert listed(".") == expected
 
 
+def test_a_file_with_settings_may_be_named_through_a_link(here):
+    write(here, FILES | {"settings.toml": "extend-exclude = ['b']"})
+    (here / "link").symlink_to(here)
+    files = Files(["link"], selection=Selection(Configuration(file=Path("link/settings.toml"))))
+    assert sorted(files.real_paths) == ["link/a.py"]
+
+
 def test_an_included_file_of_no_language_is_skipped(here, check):
     write(here, {"rarename.toml": "include = ['*.txt', '*.py']", "a.txt": AREA, "a.py": AREA})
     code, out, err = check(".")
