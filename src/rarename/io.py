@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
@@ -32,7 +32,8 @@ def replacing(path: Path) -> Iterator[Path]:
             error.filename = str(path)
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # there is none; on a read-only file system that is another error
+            temporary.unlink()
 
 
 def remove_parts(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The habits of a linter: settings, selected files, suppressions, baselines, changed lines, repairs."""
 
+import errno
 import json
 import os
 import shutil
@@ -266,6 +267,16 @@ def test_output_file_statistics_and_exit_zero(here, check):
     assert len(json.loads((here / "out.sarif").read_text())["runs"][0]["results"]) == 2
     code, out, _ = check(".", "--statistics")
     assert (code, out) == (1, "2 RN001 'width' → 'height'\n")
+
+
+def test_an_error_names_the_output_file(here, check, monkeypatch):
+    def unlink(path, missing_ok=False):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    write(here, {"a.py": AREA})
+    code, _, err = check("a.py", "--output-file", "missing/out.txt")
+    assert code == 2 and err.endswith("missing/out.txt: No such file or directory\n")
 
 
 def test_a_link_to_the_output_file_stays(here, check):
