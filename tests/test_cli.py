@@ -60,6 +60,13 @@ def test_every_command_has_help_with_an_example(run, command):
     assert f"rarename {command}" in out.split("example:")[1]
 
 
+@pytest.mark.parametrize("words", [["prepare", "--help"], ["train", "misuse", "--help-settings"]])
+def test_help_is_printed_in_every_encoding(words):
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-m", "rarename", *words], env=environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"") and rb"\u" in done.stdout
+
+
 def test_help_needs_no_extra():
     code = (
         "import contextlib, sys; from rarename.cli.main import COMMANDS, EXTRAS, main\n"
