@@ -45,6 +45,7 @@ bench: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rarename needs Python 3.11 or newer; choose one: make PYTHON=python3.12 …")'
+	@echo "installing into .venv; this takes one to three minutes"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(READY)

@@ -205,7 +205,9 @@ def _misuse_training(config: ExperimentConfig, log: list[dict[str, Any]], hours:
         else:
             is_multi_bug = record["epoch"] < config.task.multi_bug_epochs
             curves[is_multi_bug].append(f"{record['examples']:,}: {joint:.1f} / {no_bug:.1f}")
-    parts = [f"{log[-1]['examples']:,} examples, {hours}."]
+    num_epochs = config.training.num_epochs + (config.task.fix_epochs if config.fixes else 0)
+    planned = f" of {log[-1]['total_examples']:,} planned ones" if log[-1]["epoch"] + 1 < num_epochs else ""
+    parts = [f"{log[-1]['examples']:,} examples{planned}, {hours}."]
     if curves[True] or curves[False]:
         parts.append(
             f"Joint / no-bug accuracy on {config.training.eval_examples:,} functions of the validation split, in "

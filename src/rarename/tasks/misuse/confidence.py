@@ -7,6 +7,7 @@ It also decides between the candidates of a function.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,13 @@ class Calibration:
         confidence = self.confidence(calibration_inputs(predictions, functions))
         confidence = np.where(predictions.location >= 0, confidence, 0.0)
         order = np.argsort(np.where(predictions.location >= 0, -confidence, 1), axis=1, kind="stable")
-        columns = predictions.location, predictions.repair, confidence
-        return BugPredictions(predictions.row, *(np.take_along_axis(each, order, axis=1) for each in columns))
+        columns: dict[str, NDArray[Any]] = {
+            "location": predictions.location,
+            "repair": predictions.repair,
+            "confidence": confidence,
+        }
+        ordered = {name: np.take_along_axis(each, order, axis=1) for name, each in columns.items()}
+        return BugPredictions(predictions.row, **ordered)
 
     def confidence(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability that each prediction is right, by its inputs (…, INPUTS)."""

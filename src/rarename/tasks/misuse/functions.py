@@ -246,7 +246,8 @@ class NestedFunctions:
     def visible_from(self, node: int) -> Mask:
         """Mask of the nodes whose name is visible from a node."""
         visible, rows, names = self._visible
-        return visible[rows[node], names]
+        mask: Mask = visible[rows[node], names]
+        return mask
 
     @cached_property
     def _visible(self) -> tuple[Mask, NDArray[np.int64], NDArray[np.int64]]:
