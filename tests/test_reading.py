@@ -65,6 +65,23 @@ def test_deep_nesting_large_files_folders_and_pipes_are_errors(tmp_path, monkeyp
             read(tmp_path / name)
 
 
+@pytest.mark.parametrize("text", ["1e999", "[-1e999]", "9" * 400, "9" * 5_000, "NaN"])
+def test_a_number_of_json_is_finite(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=r"it contains .*, which is (too large|not a number)"):
+        read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("key", ["a." * 200_000 + "a", 'a . "b" .' * 100_000 + "a", "'a'." * 100 + "a"])
+def test_a_key_of_toml_has_few_parts(tmp_path, key):
+    for text in (f"{key} = 1", f"[{key}]", f"x = {{{key} = 1}}"):
+        (tmp_path / "a.toml").write_text(text)
+        with pytest.raises(ValueError, match="a key has more than 100 parts"):
+            read_toml(tmp_path / "a.toml")
+    (tmp_path / "a.toml").write_text(f"{'a.' * 99}a = '{'. ' * 1_000}'")
+    assert read_toml(tmp_path / "a.toml")
+
+
 def load(folder):
     opened = ModelFolder.load(folder, "misuse")
     return load_model(folder, opened.config, opened.encoding)
@@ -87,7 +104,7 @@ def test_weights_are_compared_with_the_config_before_memory_is_taken(model):
     with pytest.raises(RunError, match=r"does not match the config of .*1000000"):
         load(model)
     config.write_text(text.replace("d_model = 16", "d_model = 10000000"))
-    with pytest.raises(UsageError, match=r"model.d_model is 10000000; it must be at most 65536"):
+    with pytest.raises(UsageError, match=r"config\.toml: model.d_model is 10000000; it must be at most 65536"):
         load(model)
     config.write_text(text.replace("num_epochs = 0.3", "num_epochs = inf"))
     with pytest.raises(UsageError, match=r"training.num_epochs is inf; expected a number below"):

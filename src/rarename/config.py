@@ -361,7 +361,10 @@ def load_config(path: Path) -> ExperimentConfig:
     problems += [f"{key} is unknown" for key in sorted(settings.keys() - known)]
     if problems:
         raise RunError(f"{path} was written by another version of rarename: {', '.join(problems)}; {_REMEDY}")
-    return config_from(settings)
+    try:
+        return config_from(settings)
+    except (UsageError, UnknownName) as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 def load_settings(path: Path) -> dict[str, Any]:

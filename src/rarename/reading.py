@@ -6,7 +6,9 @@ Every function here raises only `OSError` and `ValueError`. The reader of each k
 
 import errno
 import json
+import math
 import os
+import re
 import stat
 import tomllib
 from io import BufferedReader
@@ -16,6 +18,10 @@ from typing import Any
 
 MAX_TEXT_BYTES = 100_000_000
 """The limit of a JSON or TOML file; the largest that rarename writes are about a hundredth of it."""
+
+_MAX_KEY_PARTS = 100  # of a dotted key in TOML: reading one takes quadratic time
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MAX_KEY_PARTS}}}")
 
 
 def open_regular(path: Path) -> BufferedReader:
@@ -37,23 +43,49 @@ def read_text(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file. NaN and infinity, which JSON does not have, are refused."""
+    """Read a JSON file. Infinity, NaN and numbers too large for a float are refused."""
     try:
-        return json.loads(read_text(path), parse_constant=_refuse_constant)
+        return json.loads(
+            read_text(path), parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_finite_int
+        )
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file."""
+    """Read a TOML file. Whole numbers have at most 64 bits, as TOML says: longer ones cannot always be shown."""
+    text = read_text(path)
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {_MAX_KEY_PARTS} parts")
     try:
-        return tomllib.loads(read_text(path))
+        content = tomllib.loads(text)
+        _check_whole_numbers(content)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    return content
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"it contains {name}, which is not a number")
+
+
+def _finite_float(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"it contains {shorten(text)}, which is too large")
+    return number
+
+
+def _finite_int(text: str) -> int:
+    _finite_float(text)
+    return int(text)
+
+
+def _check_whole_numbers(value: Any) -> None:
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise ValueError("it contains a whole number of more than 64 bits")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_whole_numbers(item)
 
 
 def check_shape(value: Any, shape: Any, name: str = "the content") -> None:
