@@ -102,6 +102,10 @@ def test_the_nearest_file_wins_and_options_win_over_files(here):
         ("exclude = ['a*b*c*d*']", "rarename.toml: the pattern 'a*b*c*d*' has too many *"),
         ("per-file-ignores = {'!' = ['RN001']}", "rarename.toml: '!' is not a list of patterns"),
         ("min-confidence = ", "cannot be read"),
+        (f"min-confidence = 0x{'f' * 4000}", "cannot be read: it contains a whole number of more than 64 bits"),
+        ("output-format = ['text']", "expected one of text, full, json"),
+        ("exclude = ['[z-a]']", "toml: '[z-a]' is not a list of patterns"),
+        ("exclude = ['**/**/**/a']", "toml: the pattern '**/**/**/a' has too many *"),
     ],
 )
 def test_wrong_settings_are_errors(here, text, message):
@@ -402,6 +406,16 @@ def test_an_entry_moves_with_its_function(here, check):
     write(here, {"f.py": "", "d.py": ""})
     assert check()[0] == 0
     assert [entry.path for entry in baseline.read_baseline(here / "old.json")] == ["e.py"]
+
+
+def test_an_entry_of_a_baseline_may_have_a_path_that_no_file_can_have(here, check):
+    write(here, {"a.py": AREA})
+    for name in ("a" * 5_000, "a\0", "\ud800"):
+        entry = baseline.Entry(name, "area", "width", "height", 1.0, "0")
+        for words in (), ("--write-baseline",):
+            baseline.write_baseline(here / "old.json", [entry])
+            assert check(".", "--baseline", "old.json", *words)[0] == (0 if words else 1)
+            assert entry not in baseline.read_baseline(here / "old.json")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "findings": [{}]}'])

@@ -1,8 +1,10 @@
 """Settings of `check`: read from `rarename.toml` or `[tool.rarename]` in `pyproject.toml`; the nearest file wins."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import TYPE_CHECKING, Any
 
 from rarename.assist.diagnostics import CODE
@@ -33,12 +35,11 @@ class Patterns:
         from pathspec import GitIgnoreSpec  # not needed where there are no patterns
 
         if hard := [line for line in lines if is_hard(line)]:
-            raise UsageError(
-                f"{source}: the pattern {hard[0]!r} has too many *; expected three in a name and two ** at most"
-            )
+            problem = f"the pattern {hard[0]!r} has too many *; expected three in a name and two ** at most"
+            raise UsageError(f"{source}: {problem}")
         try:
             return cls(folder, GitIgnoreSpec.from_lines(lines))
-        except ValueError as error:
+        except (ValueError, re.error) as error:  # re.error: a range such as [z-a]
             raise UsageError(
                 f"{source}: {', '.join(map(repr, lines))} is not a list of patterns as in .gitignore: {error}"
             ) from None
@@ -122,8 +123,8 @@ def load_settings(path: Path) -> Settings | None:
             return None
         content = tool["rarename"]
         if not isinstance(content, dict):
-            raise UsageError(f"{path}: tool.rarename is {content!r}; expected a table")
-    return Settings(**field_values(content, str(path), path.parent.resolve()))
+            raise UsageError(f"{path}: tool.rarename is {shorten(content)}; expected a table")
+    return Settings(**field_values(content, str(path), path.absolute().parent))
 
 
 def field_values(content: Mapping[str, Any], source: str, folder: Path) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def _value(source: str, folder: Path, key: str, value: Any) -> Any:
         "baseline": "the name of a file",
         "output-format": f"one of {', '.join(FORMATS)}",
     }.get(key, "a list of patterns")
-    raise UsageError(f"{source}: {key} is {value!r}; expected {expected}")
+    raise UsageError(f"{source}: {key} is {shorten(value)}; expected {expected}")
 
 
 def _is_list_of_codes(value: Any) -> bool:
