@@ -514,6 +514,9 @@ def test_the_threshold_of_a_model(python_run, tmp_path):
     [
         ("min_confidence = 2\n", "min_confidence is 2; expected a number from 0 to 1"),
         ("min_confidence = true\n", "min_confidence is True; expected a number"),
+        ("min_confidence = nan\n", "min_confidence is nan; expected a number"),
+        ("version = [1]\n", r"version is \[1\]; expected a text"),
+        (f"version = 0x{'f' * 4000}\n", "cannot be read: it contains a whole number of more than 64 bits"),
         ("least = 0.5\n", "has no setting 'least'; expected min_confidence"),
         ("= 1\n", "cannot be read"),
     ],

@@ -19,8 +19,8 @@ from rarename.assist.run import CheckRun
 from rarename.assist.suppressions import suppressions
 from rarename.config import MisuseConfig
 from rarename.discovery import CHECKED, Files, Skipped, is_minified
-from rarename.errors import ParseError, UsageError
-from rarename.inference.model_folder import ModelFolder, packaged_model
+from rarename.errors import ParseError, RunError, UsageError
+from rarename.inference.model_folder import CHECK_SETTINGS, ModelFolder, packaged_model
 from rarename.inference.session import open_session
 from rarename.progress import Progress
 from rarename.syntax import Language, Role, Span, language_named
@@ -53,7 +53,10 @@ class CheckModel:
         self.folder, self.language, self.threshold = folder, folder.language, folder.threshold()
         self.version = folder.version
         table = folder.calibration()
-        self.calibration = Calibration.of(table) if table else None
+        try:
+            self.calibration = Calibration.of(table) if table else None
+        except RunError as error:
+            raise RunError(f"{folder.path / CHECK_SETTINGS}: {error}") from None
         self.num_context = folder.config.task.context_nodes
         self.collate = MisuseCollator(folder.encoding, folder.config.task)
         self._session = open_session(folder)

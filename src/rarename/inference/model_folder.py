@@ -13,6 +13,7 @@ A packaged model has the files of a run that prediction needs, a threshold, and 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import TYPE_CHECKING, Any
 
 from rarename.errors import RunError
@@ -27,6 +28,8 @@ CONFIG, ENCODING, CHECK_SETTINGS, ONNX_MODEL = "config.toml", "encoding.json", "
 
 DEFAULT_THRESHOLD = 0.9
 """The confidence threshold of a model without `check.toml`."""
+MAX_WEIGHT = 1e6
+"""The largest weight of a calibration, far above any that was ever fitted."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,15 @@ def _check_settings(folder: Path) -> dict[str, Any]:
         raise RunError(f"{path} has no setting {min(unknown)!r}; expected min_confidence, version or confidence")
     value = (defaults | settings)["min_confidence"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RunError(f"{path}: min_confidence is {value!r}; expected a number from 0 to 1")
+        raise RunError(f"{path}: min_confidence is {shorten(value)}; expected a number from 0 to 1")
     weights = settings.get("confidence", {})
-    if not isinstance(weights, dict) or not all(type(each) in (int, float) for each in weights.values()):
-        raise RunError(f"{path}: confidence is {weights!r}; expected a table of numbers")
+    if not isinstance(weights, dict) or not all(
+        type(each) in (int, float) and abs(each) <= MAX_WEIGHT for each in weights.values()
+    ):
+        expected = f"a table of numbers from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"
+        raise RunError(f"{path}: confidence is {shorten(weights)}; expected {expected}")
+    if not isinstance(version := settings.get("version", ""), str):
+        raise RunError(f"{path}: version is {shorten(version)}; expected a text")
     return defaults | settings
 
 

@@ -79,11 +79,18 @@ def test_check_reads_the_calibration_of_a_model(python_run, tmp_path):
     (higher,) = Checker.load(folder, threshold=0).check(TEXT, "python")
     assert higher.confidence > max(each.confidence for each in plain)
     settings.write_text("[confidence]\nluck = 1.0\n")
-    with pytest.raises(RunError, match="weighs 'luck', which this version of rarename does not know"):
+    with pytest.raises(
+        RunError, match=r"check\.toml: the calibration weighs 'luck', which this version of rarename does not know"
+    ):
         Checker.load(folder)
-    settings.write_text('confidence = "high"\n')
-    with pytest.raises(RunError, match="confidence is 'high'; expected a table of numbers"):
-        Checker.load(folder)
+    for content in ('"high"', "{bias = nan}", "{bias = inf}", "{bias = -1e7}", "{bias = true}"):
+        settings.write_text(f"confidence = {content}\n")
+        with pytest.raises(
+            RunError, match=r"confidence is .*; expected a table of numbers from -1,000,000 to 1,000,000"
+        ):
+            Checker.load(folder)
+    settings.write_text("[confidence]\nbias = 1e6\nlog_odds = -1e6\n")
+    assert all(0 <= each.confidence <= 1 for each in Checker.load(folder, threshold=0).check(TEXT, "python"))
 
 
 def test_the_calibration_is_fitted_to_how_often_predictions_are_right():

@@ -22,6 +22,7 @@ INPUTS = ("bias", "log_odds", "margin", "log_nodes", *FEATURES)
 """What the regression weighs: the log-odds of the model's probability, the logarithm of its ratio to the next candidate
 of the function, that of the number of nodes, and the features of the misuse."""
 _LEAST = 1e-6
+_MOST = 700.0  # log-odds: the exponential of larger ones overflows
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Calibration:
 
     def confidence(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability that each prediction is right, by its inputs (…, INPUTS)."""
-        odds: NDArray[np.float64] = 1 / (1 + np.exp(-inputs @ self.weights))
-        return odds
+        odds: NDArray[np.float64] = np.clip(inputs @ self.weights, -_MOST, _MOST)
+        return np.asarray(1 / (1 + np.exp(-odds)))
 
 
 def calibration_inputs(predictions: BugPredictions, functions: Sequence[Function]) -> NDArray[np.float64]:
