@@ -55,6 +55,30 @@ def large_weights():
     )
 
 
+def sequences():
+    nodes = [helper.make_node("SequenceConstruct", ["types"], [name]) for name in OUTPUTS]
+    return nodes, None, []
+
+
+def every_node():
+    """A graph that computes infinity for every node, as models did before they had the input `nodes`."""
+    constant = {"value": helper.make_tensor("v", FLOAT, [1], [np.inf])}
+    nodes = [
+        helper.make_node("Shape", ["types"], ["shape"]),
+        helper.make_node("Add", ["shape", "one"], ["locations"]),
+        helper.make_node("Gather", ["shape", "axes"], ["repairs"]),
+        helper.make_node("ConstantOfShape", ["locations"], [OUTPUTS[0]], **constant),
+        helper.make_node("ConstantOfShape", ["repairs"], [OUTPUTS[1]], **constant),
+    ]
+    return nodes, FLOAT, [from_array(np.array([0, 1]), "one"), from_array(np.array([0, 1, 1]), "axes")]
+
+
+def every_chosen_node():
+    nodes, kind, weights = every_node()
+    nodes[0].input[0] = "nodes"
+    return nodes, kind, weights
+
+
 def unknown_operator():
     return [helper.make_node("Evil", ["types"], ["location_logits"], domain="evil")], FLOAT, []
 
@@ -62,20 +86,24 @@ def unknown_operator():
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (constants([1, 3]), r"computes location_logits as \(\(1, 3\), dtype\('float32'\)\); expected \(\(1, 13\)"),
+        (constants([1, 3]), r"computes location_logits as \(\(1, 3\), dtype\('float32'\)\); expected \(\(1, 5\)"),
+        (sequences(), r"computes location_logits as \(\(\), <class 'list'>\); expected \(\(1, 5\)"),
+        (every_node(), r"computes location_logits as \(\(1, 13\), dtype\('float32'\)\); expected \(\(1, 5\)"),
+        (every_chosen_node(), "computes NaN or infinity"),
         (constants([2**40, 2**20]), "cannot be computed: .*"),
         (endless_loop(), "cannot be computed: .*terminat"),
         (external_weights(), "cannot be loaded: .*external"),
         (large_weights(), "cannot be loaded: "),
         (unknown_operator(), "cannot be loaded: .*not a registered"),
     ],
-    ids=["shape", "memory", "loop", "external", "weights", "operator"],
+    ids=["shape", "sequences", "without nodes", "infinity", "memory", "loop", "external", "weights", "operator"],
 )  # fmt: skip
 def test_a_hostile_graph_is_an_error(tmp_path, monkeypatch, graph, message):
     monkeypatch.setattr(onnx_session, "MAX_SECONDS", 1)
     nodes, kind, weights = graph
-    inputs = [helper.make_tensor_value_info(name, INT64, ["b", "l"]) for name in ("types", "values")]
-    outputs = [helper.make_tensor_value_info(name, kind, None) for node in nodes for name in node.output]
+    inputs = [helper.make_tensor_value_info(name, INT64, ["b", "l"]) for name in ("types", "values", "nodes")]
+    make = helper.make_tensor_value_info if kind else helper.make_tensor_sequence_value_info
+    outputs = [make(name, kind or INT64, None) for node in nodes for name in node.output if name in OUTPUTS]
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("evil", 1)]
     model = helper.make_model(
         helper.make_graph(nodes, "g", inputs, outputs, weights), opset_imports=imports, ir_version=9

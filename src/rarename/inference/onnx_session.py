@@ -75,13 +75,16 @@ class OnnxSession:
             raise self._error(f"cannot be computed: {error}") from error
         finally:
             timer.cancel()
-        found = {name: (array.shape, array.dtype) for name, array in outputs.items()}
+        # A graph may also compute sequences, or nothing.
+        found = {
+            name: (getattr(each, "shape", ()), getattr(each, "dtype", type(each))) for name, each in outputs.items()
+        }
         for name in sorted(shapes.keys() | found.keys()):
             expected = (shapes[name], np.dtype(np.float32)) if name in shapes else "no such output"
             if found.get(name) != expected:
                 raise self._error(f"computes {name} as {found.get(name, 'nothing')}; expected {expected}")
-        if any(np.isnan(array).any() for array in outputs.values()):
-            raise self._error("computes NaN")
+        if not all((array < np.inf).all() for array in outputs.values()):
+            raise self._error("computes NaN or infinity")
         if isinstance(cache, OnnxCache):
             cache.arrays = {name: outputs.pop(PRESENT + name) for name in cache.arrays}
         return outputs
@@ -92,7 +95,7 @@ class OnnxSession:
     def _output_shapes(self, inputs: Arrays) -> dict[str, tuple[int, ...]]:
         task, encoding, (batch, length) = self._folder.config.task, self._folder.encoding, inputs["types"].shape
         if not isinstance(task, CompletionConfig):
-            length = inputs["nodes"].shape[1] if "nodes" in self._inputs else length
+            length = inputs["nodes"].shape[1] if "nodes" in inputs else length
             num_locations = length if task.pointer_head == "conditional" else 1
             return {"location_logits": (batch, 1 + length), "repair_logits": (batch, num_locations, length)}
         logits = {"type_logits": (batch, length, encoding.num_types), "value_logits": (batch, encoding.num_values)}
