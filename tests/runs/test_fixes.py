@@ -1,19 +1,26 @@
 """Training on real fixes and from the weights of another run."""
 
+import gzip
 import json
+import re
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from rarename.assist.check import CheckModel
 from rarename.cli.main import main
 from rarename.config import load_config
 from rarename.errors import RunError, UsageError
+from rarename.inference.model_folder import packaged_model
 from rarename.presets import preset_config
-from rarename.runs.fix_evaluation import _summary
+from rarename.runs.fix_evaluation import _summary, evaluate_fixes
 from rarename.runs.run import train
+from rarename.syntax import JAVASCRIPT, PYTHON
+from rarename.tasks.misuse.fixes import Fixes, parse_fix, read_fixes
 from rarename.training.trainer import StopReason
 
 SETTINGS = {
@@ -164,3 +171,53 @@ def test_fixes_must_be_there_and_stay_the_same(config, finished, fixes, corpus_f
         train(fix_config(corpus_folder, changed), tmp_path / "new")
     with pytest.raises(UsageError, match=r"num_epochs is 0\.5; with fixes it must be a whole number"):
         fix_config(corpus_folder, fixes, training={"num_epochs": 0.5})
+
+
+TEXT = "def area(width, height):\n    return width * width\n"
+FIX = {"before_function": TEXT, "after_function": TEXT.replace("* width", "* height"), "wrong": "width"}
+FIX |= {"right": "height", "tier": "A", "line": 2, "column": 20}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ('"line": 1e999', "line is inf; expected a whole number"),
+        ('"column": 0.5', "column is 0.5; expected a whole number"),
+        ('"offset": null', "offset is None; expected a whole number"),
+        ('"tier": ["A"]', r"tier is \['A'\]; expected str"),
+        ('"line": 3', "the wrong name is not a variable"),
+    ],
+)
+def test_a_fix_with_wrong_fields_is_left_out(tmp_path, change, problem):
+    lines = [json.dumps(FIX)[:-1] + f", {change}}}", json.dumps(FIX)]
+    (tmp_path / "fixes.jsonl").write_text("\n".join(lines))
+    read = read_fixes(tmp_path / "fixes.jsonl", PYTHON)
+    assert len(read.fixes) == read.skipped.total() == 1
+    assert re.search(problem, next(iter(read.skipped)))
+
+
+def test_damaged_and_large_files_of_fixes_are_errors(tmp_path, monkeypatch):
+    path = tmp_path / "fixes.jsonl"
+    content = gzip.compress(json.dumps(FIX).encode() * 50)
+    for wrong in (content[:-9], content[:12] + b"\xff\xff" + content[14:], b"\xff"):
+        path.write_bytes(wrong)
+        with pytest.raises(UsageError, match=r"fixes\.jsonl cannot be read"):
+            read_fixes(path, PYTHON)
+    path.write_bytes(b"{}\n" * 2_000)
+    with pytest.raises(UsageError, match=r"fixes\.jsonl has more than 1,000 lines that are no fixes; the last: before"):
+        read_fixes(path, PYTHON)
+    for limit in ("MAX_LINE_BYTES", "MAX_BYTES"):
+        monkeypatch.setattr(f"rarename.tasks.misuse.fixes.{limit}", 100)
+        path.write_bytes(gzip.compress(b" " * 10**6 if limit == "MAX_LINE_BYTES" else b"\n" * 10**6))
+        with pytest.raises(UsageError, match=r"fixes\.jsonl cannot be read: line \d+: over"):
+            read_fixes(path, PYTHON)
+
+
+def test_a_fixed_function_that_is_no_program_is_left_out():
+    model = CheckModel.load(packaged_model("javascript"))
+    text = "function area(width, height) { '\ud800'; return width * width }"
+    fix = {"before_function": text, "after_function": text.replace("* width", "* height"), "wrong": "width"}
+    fix |= {"right": "height", "offset": text.rindex("width")}
+    fixes = [parse_fix(fix | change, JAVASCRIPT) for change in ({}, {"after_function": "function ("})]
+    metrics = evaluate_fixes(model, Fixes(fixes, Counter()))
+    assert (metrics["num"], metrics["located"], metrics["skipped"]) == (1, 1, {"syntax error": 1})

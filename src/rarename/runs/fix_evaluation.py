@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rarename.assist.check import Checker, CheckModel
 from rarename.assist.diagnostics import Diagnostic
+from rarename.errors import ParseError
 from rarename.progress import NullProgress, Progress
 from rarename.syntax import Language
 from rarename.tasks.misuse.collate import MisuseExample
@@ -29,18 +30,24 @@ def evaluate_fixes(
     """The metrics of a model on fixes, at false alarm rates if the confidences in clean functions are given."""
     progress = progress or NullProgress()
     progress.start("checking fixes", len(fixes.fixes))
-    checker, rows = Checker([model], threshold=0), []
+    checker, rows, skipped = Checker([model], threshold=0), [], fixes.skipped.copy()
     for fix in fixes.fixes:
-        rows.append(_evaluate(fix, checker, model.language))
+        try:
+            rows.append(_evaluate(fix, checker, model.language))
+        except ParseError as error:  # the fixed function is no program, or one of both is minified
+            skipped[error.reason] += 1
         progress.advance()
     columns = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else {})}
-    return {"skipped": dict(fixes.skipped)} | (_summary(columns, clean, model.threshold) if rows else {"num": 0})
+    return {"skipped": dict(skipped)} | (_summary(columns, clean, model.threshold) if rows else {"num": 0})
 
 
 def _evaluate(fix: Fix, checker: Checker, language: Language) -> dict[str, Any]:
     before, after = (_most_suspicious(checker, text, language) for text in (fix.text, fix.fixed_text))
     line, column, *_ = fix.traversal.span(fix.node)
-    column = len(fix.text.encode("utf-8", "surrogatepass").split(b"\n")[line - 1][:column].decode()) + 1
+    column = (
+        len(fix.text.encode("utf-8", "surrogatepass").split(b"\n")[line - 1][:column].decode("utf-8", "surrogatepass"))
+        + 1
+    )
     return {
         "length": len(fix.traversal),
         "before": before.confidence if before else 0.0,

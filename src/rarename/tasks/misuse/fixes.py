@@ -7,6 +7,7 @@ UTF-16 units).
 
 import gzip
 import json
+import zlib
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,14 @@ from rarename.syntax.functions import functions, outermost
 from rarename.tasks.misuse.functions import Function
 from rarename.tasks.misuse.injection import InjectedBug
 from rarename.tasks.misuse.similarity import character_bigrams
+from rarename.time_limit import time_limit
+
+MAX_BYTES, MAX_LINE_BYTES = 1_000_000_000, 20_000_000  # of a file, uncompressed, and of one fix
+MAX_FAULTS = 1_000  # lines that are no fixes, each of which is reported
 
 _SHAPE = {"before_function": str, "after_function": str, "wrong": str, "right": str}
+_POSITION = range(2**31)
+_OPTIONAL = {"tier": str} | dict.fromkeys(("line", "column", "offset"), _POSITION)
 
 
 @dataclass(frozen=True)
@@ -63,29 +70,42 @@ class Fixes:
 def read_fixes(path: Path, language: Language, tiers: Container[str] = "A", splits: Mapping[str, str] | None = None,
                split: str = "") -> Fixes:  # fmt: skip
     """Read the fixes of some tiers. With `splits`, only those of projects in a split are read."""
-    result = Fixes([], Counter())
+    result, num_faults = Fixes([], Counter()), 0
     for number, line in _lines(path):
         try:
             row = json.loads(line)
             check_shape(row, _SHAPE)
+            check_shape(row, {key: shape for key, shape in _OPTIONAL.items() if key in row})
             if row.get("language", language.name) != language.name:
                 result.skipped["of another language"] += 1
             elif row.get("tier", "A") in tiers and (splits is None or splits.get(str(row.get("repo"))) == split):
-                result.fixes.append(parse_fix(row, language))
+                with time_limit(row["before_function"], language):
+                    result.fixes.append(parse_fix(row, language))
         except ParseError as error:
             result.skipped[error.reason] += 1
         except (ValueError, RecursionError) as error:
             result.skipped[f"{path}, line {number}: {error}"] += 1
+            num_faults += 1
+            if num_faults > MAX_FAULTS:
+                raise UsageError(
+                    f"{path} has more than {MAX_FAULTS:,} lines that are no fixes; the last: {error}"
+                ) from None
     return result
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    number = num_bytes = 0
     try:
-        with open_regular(path) as raw:
-            is_compressed = raw.read(2) == b"\x1f\x8b"
-        with (gzip.open if is_compressed else open)(path, "rt", encoding="utf-8") as file:
-            yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with open_regular(path) as raw, gzip.open(raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw as file:
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                number, num_bytes = number + 1, num_bytes + len(line)
+                if len(line) > MAX_LINE_BYTES or num_bytes > MAX_BYTES:
+                    raise ValueError(
+                        f"line {number}: over {MAX_LINE_BYTES:,} bytes, or {MAX_BYTES:,} with those before"
+                    )
+                if line.strip():
+                    yield number, line.decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
 
 
@@ -117,7 +137,8 @@ def _position(row: Mapping[str, Any]) -> tuple[int, int]:
     try:
         if "line" in row:
             return int(row["line"]), int(row["column"]) - 1
-        before = row["before_function"].encode("utf-16-le")[: 2 * int(row["offset"])].decode("utf-16-le")
+        text = row["before_function"].encode("utf-16-le", "surrogatepass")[: 2 * int(row["offset"])]
+        before = text.decode("utf-16-le", "surrogatepass")
     except (KeyError, TypeError) as error:
         raise ValueError(f"a fix needs line and column, or offset: {error}") from error
-    return before.count("\n") + 1, len(before.rpartition("\n")[2].encode())
+    return before.count("\n") + 1, len(before.rpartition("\n")[2].encode("utf-8", "surrogatepass"))
