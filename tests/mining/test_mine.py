@@ -11,8 +11,8 @@ import pytest
 
 from rarename.cli.main import main
 from rarename.errors import UsageError
-from rarename.mining.fixes import changes
-from rarename.mining.history import Repository
+from rarename.mining.fixes import candidates, changes
+from rarename.mining.history import Repository, subject_and_date
 from rarename.mining.mine import mine
 from rarename.syntax import LANGUAGES, language_named, parse
 
@@ -63,6 +63,11 @@ def mined(*paths, language="python", jobs=1):
     out.unlink(missing_ok=True)
     result = mine(paths, language, out, jobs)
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()], dict(result.skipped)
+
+
+def patches(folder):
+    repository = Repository.at(folder)
+    return list(repository.patches(repository.commits(), [".py"]))
 
 
 def only_fix(*paths, language="python"):
@@ -308,6 +313,47 @@ def test_what_is_no_repository_is_reported_and_the_rest_is_read(repository, tmp_
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.parametrize(
+    ("encoding", "message", "subject"),
+    [
+        ("undefined", "Fix it", "Fix it"),
+        ("idna", "Fix it", "Fix it"),
+        ("a\0b", "Fix it", "Fix it"),
+        ("unicode_escape", "Fix \\ud800", "Fix ?"),
+        ("punycode", "a-" + "zzzz9a" * 60_000, None),  # takes minutes as a whole
+    ],
+)
+def test_a_commit_may_name_any_encoding_and_date(encoding, message, subject):
+    content = f"tree 0\nauthor a <a@b> {'9' * 5_000} +0000\nencoding {encoding}\n\n{message}\n"
+    found, day = subject_and_date(content.encode())
+    assert day == "9999-12-31" and found.encode() and subject in (found, None)
+
+
+def test_the_name_of_a_repository_can_be_written(repository, tmp_path):
+    folder = repository(AREA, FIXED, name=os.fsdecode(b"\xff"))
+    assert only_fix(folder)["repo"] == "%FF"
+    git(folder, "config", "remote.origin.url", os.fsdecode(b"https://x/\x1b[31m/\xfe.git"))
+    assert only_fix(folder)["repo"] == "%1B[31m/%FE"
+
+
+def test_large_files_and_hunks_are_left_out(repository):
+    line = "x = y\n"
+    text = AREA + "\n" + line.replace("\n", " ") * 30_000
+    huge = AREA + line * 2_000_000
+    before = {"a.py": text, "b.py": huge, "c.py": AREA}
+    [patch] = patches(repository(before, {name: each.replace("width *", "height *").replace("y x", "z x", 1)
+                                          for name, each in before.items()}))  # fmt: skip
+    assert [hunk.path for hunk in patch.hunks] == ["a.py", "a.py", "c.py"]
+    assert [each.hunk.path for each in candidates(patch, language_named("python"))] == ["a.py", "c.py"]
+
+
+def test_functions_that_are_nested_very_deep_end_at_the_limit(repository, monkeypatch):
+    monkeypatch.setattr("rarename.time_limit.SECONDS", 1)
+    text = "function f(x, y) {\n" * 10_000 + "return x + x\n" + "}" * 10_000
+    folder = repository({"a.js": text}, {"a.js": text.replace("x + x", "x + y")})
+    assert mined(folder, language="javascript") == ([], {"gave up after too long": 1})
+
+
 def test_a_damaged_object_costs_only_its_commits(repository):
     other = AREA.replace("area", "other")
     folder = repository({"a.py": AREA, "b.py": other}, {"a.py": FIXED}, {"b.py": other.replace("* width", "* height")})
@@ -328,6 +374,7 @@ HOSTILE = """
     sshCommand = {touch}
     alternateRefsCommand = {touch}
     worktree = {hooks}
+    attributesFile = /dev/zero
 [alias]
     rev-list = !{touch}
     cat-file = !{touch}

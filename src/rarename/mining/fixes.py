@@ -15,12 +15,13 @@ import numpy as np
 
 from rarename.discovery import is_minified, printable
 from rarename.errors import ParseError
-from rarename.mining.history import MAX_HUNK_LINES, Hunk, Patch
+from rarename.mining.history import MAX_HUNK_CHARS, MAX_HUNK_LINES, Hunk, Patch
 from rarename.syntax import Language, Role, Span, Traversal
 from rarename.syntax.functions import Slice, functions, qualified_name
 from rarename.syntax.lines import Lines
 from rarename.syntax.traversal import VARIABLE_ROLES
 from rarename.tasks.misuse.fixes import parse_fix
+from rarename.time_limit import time_limit
 
 MAX_NODES = 1000  # a fix has the outermost function up to this size
 MAX_REPEATS = 4  # places of a commit with the same change; more are a renaming
@@ -95,10 +96,12 @@ def candidates(patch: Patch, language: Language) -> list[Candidate]:
     found: list[tuple[Hunk, Change]] = []
     pairs: Counter[tuple[str, str]] = Counter()
     for hunk in patch.hunks:
-        if hunk.removed and max(len(hunk.removed), len(hunk.added)) <= MAX_HUNK_LINES:
-            changed = changes("".join(hunk.removed), "".join(hunk.added), language) or []
+        removed, added = "".join(hunk.removed), "".join(hunk.added)
+        is_long = max(len(hunk.removed), len(hunk.added)) > MAX_HUNK_LINES
+        if removed and not is_long and max(len(removed), len(added)) <= MAX_HUNK_CHARS:
+            changed = changes(removed, added, language) or []
             pairs.update((change.wrong, change.right) for change in changed)
-            if len(changed) == 1 and not _ATTRIBUTE.search("".join(hunk.removed)[: changed[0].starts[0]]):
+            if len(changed) == 1 and not _ATTRIBUTE.search(removed[: changed[0].starts[0]]):
                 found.append((hunk, changed[0]))
     if len(found) > MAX_CHANGES:
         return []
@@ -118,7 +121,12 @@ def fix_in(
     changed = changes(old.block, new.block, language) or []
     if len(changed) != 1 or is_minified(old.text):
         return None
-    starts, wrong, right = changed[0]
+    with time_limit(old.text):  # functions may be nested thousands of levels deep
+        return _row(candidate, changed[0], old, new, subject)
+
+
+def _row(candidate: Candidate, change: Change, old: "_Part", new: "_Part", subject: str) -> dict[str, Any] | None:
+    (starts, wrong, right), hunk, language = change, candidate.hunk, old.language
     node, new_node = old.variable_at(starts[0]), new.variable_at(starts[1])
     if node is None or new_node is None:
         return None
@@ -174,8 +182,9 @@ class _Part:
     def __init__(self, content: bytes, line: int, count: int, language: Language) -> None:
         self.language = language
         self.text = language.decode(content).removeprefix("\ufeff").replace("\r\n", "\n")
-        self.tree = language.parse(self.text, False)
-        self.roles = language.roles(self.tree)
+        with time_limit(self.text, language):
+            self.tree = language.parse(self.text, False)
+            self.roles = language.roles(self.tree)
         self.line, self.block = line, "\n".join(self.text.split("\n")[line - 1 : line - 1 + count])
 
     def variable_at(self, start: int) -> int | None:

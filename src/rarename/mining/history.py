@@ -15,8 +15,12 @@ from typing import IO
 
 from rarename.errors import UsageError
 from rarename.git import DIFF_OPTIONS, git
+from rarename.printable import escaped
 
-MAX_HUNK_LINES = 50  # longer hunks change more than a name
+MAX_HUNK_LINES, MAX_HUNK_CHARS = 50, 100_000  # longer hunks change more than a name, or are of generated code
+_MAX_SUBJECT_BYTES = 1_000
+# Larger files are binary, which keeps them out of memory; a repository cannot name a file of attributes without an end.
+_SETTINGS = ("-c", "core.bigFileThreshold=10m", "-c", "core.attributesFile=/dev/null")
 _KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")  # of the user's environment; other variables of git name a repository
 _LAST_DATE = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 _HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)")
@@ -43,10 +47,11 @@ class Repository:
         except UsageError:  # it was not cloned
             address = ""
         if not address or address.startswith(("/", ".", "file:")):
-            return cls(folder, (folder.parent if folder.name == ".git" else folder).name.removesuffix(".git"))
+            name = (folder.parent if folder.name == ".git" else folder).name.removesuffix(".git")
+            return cls(folder, escaped(name))
         # The address may begin with a password.
         parts = re.split(r"[/:]+", address.rpartition("@")[2].rstrip("/").removesuffix(".git"))
-        return cls(folder, "/".join(parts[-2:]))
+        return cls(folder, escaped("/".join(parts[-2:])))
 
     def commits(self) -> list[str]:
         """Every commit of every branch and tag that has one parent, in the order of their dates."""
@@ -78,7 +83,8 @@ class Repository:
     def _run(self, output: IO[bytes], *words: str, lines: Sequence[str]) -> None:
         stdin = "".join(f"{line}\n" for line in lines)
         # An explicit folder: git neither searches for a repository nor trusts `core.worktree`.
-        git(self.git_folder, "--git-dir=.", *words, stdin=stdin, stdout=output, environment=_environment())
+        words = ("--git-dir=.", *_SETTINGS, *words)
+        git(self.git_folder, *words, stdin=stdin, stdout=output, environment=_environment())
         output.seek(0)
 
 
@@ -111,7 +117,7 @@ def _patches(output: IO[bytes]) -> Iterator[Patch]:
             patch.num_removed += line.startswith(b"-")
             block = hunk.removed if line.startswith(b"-") else hunk.added
             if len(block) <= MAX_HUNK_LINES:
-                block.append(line[1:].decode("utf-8", "replace"))
+                block.append(line[1 : 2 + MAX_HUNK_CHARS].decode("utf-8", "replace"))
         elif line.startswith(b"@@") and patch is not None and blobs[0] and (found := _HUNK.match(line)):
             hunk = Hunk(path, blobs, (int(found[1]), int(found[2])))
             patch.hunks.append(hunk)
@@ -143,13 +149,14 @@ def subject_and_date(commit: bytes) -> tuple[str, str]:
     """The first line of a commit's message, and the day on which it was written."""
     header, _, message = commit.partition(b"\n\n")
     seconds = re.search(rb"^author .*> (-?\d+) ", header, re.MULTILINE)
-    day = datetime.fromtimestamp(min(max(int(seconds[1]), 0), _LAST_DATE) if seconds else 0, UTC)
+    day = datetime.fromtimestamp(min(max(float(seconds[1]), 0), _LAST_DATE) if seconds else 0, UTC)
     named = re.search(rb"^encoding (.+)$", header, re.MULTILINE)
-    line = message.strip().partition(b"\n")[0]
+    line = message.strip().partition(b"\n")[0][:_MAX_SUBJECT_BYTES]  # decoding some encodings takes quadratic time
     try:
-        return line.decode(named[1].decode() if named else "utf-8", "replace"), day.date().isoformat()
-    except (LookupError, UnicodeDecodeError):
-        return line.decode("utf-8", "replace"), day.date().isoformat()
+        subject = line.decode(named[1].decode() if named else "utf-8", "replace")
+    except (LookupError, ValueError):  # not the name of an encoding, or of one that does not know `replace`
+        subject = line.decode("utf-8", "replace")
+    return subject.encode("utf-8", "replace").decode(), day.date().isoformat()  # without lone surrogates
 
 
 def _environment() -> dict[str, str]:

@@ -23,7 +23,6 @@ from rarename.mining.fixes import candidates, fix_in
 from rarename.mining.history import Repository, subject_and_date
 from rarename.printable import escaped
 from rarename.progress import NullProgress, Progress
-from rarename.reading import read_json
 from rarename.syntax import Language, language_named
 
 CHUNK_COMMITS = 200
@@ -62,7 +61,7 @@ def mine(paths: Sequence[Path], language: str, out: Path, jobs: int = 1, progres
         workers.run("reading commits", _mine_chunk, tasks)
         fixes: dict[tuple[str, ...], Fix] = {}
         for task in tasks:
-            found = read_json(task.result)
+            found = json.loads(task.result.read_text(encoding="utf-8"))
             mined.skipped.update(found["skipped"])
             for fix in found["fixes"]:
                 _keep(fix, fixes, mined)
