@@ -24,7 +24,15 @@ from rarename.corpus.build import PrepareConfig, prepare
 from rarename.corpus.coverage import coverage
 from rarename.corpus.document import SourceOptions
 from rarename.corpus.near_duplicates import stable_hash
-from rarename.corpus.store import Corpus, content_digest, read_manifest, read_table, table_digests, write_table
+from rarename.corpus.store import (
+    BUG_COLUMNS,
+    Corpus,
+    content_digest,
+    read_manifest,
+    read_table,
+    table_digests,
+    write_table,
+)
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, RarenameError, SourceError, UnknownName, UsageError
 from rarename.syntax import PYTHON, parse
@@ -621,6 +629,38 @@ def test_a_malformed_table_with_a_right_digest_is_an_error(copied, kind):
     forget_tables(copied, digest=content_digest(table_digests(copied)))
     with pytest.raises(CorpusError, match=r"train-00000\.arrow is malformed"):
         Corpus(copied)
+
+
+BUG = {"bug_location": 1, "repair_targets": [2], "repair_candidates": [1, 2], "bug_kind": "x"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bug_location": 10**9}, {"bug_location": -1}, {"bug_location": "x"}, {"bug_location": None},
+        {"repair_targets": [10**9]}, {"repair_targets": [None]}, {"repair_candidates": [-1]}, {"bug_kind": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_label_with_a_right_digest_is_an_error(copied, change):
+    path = copied / "train-00000.arrow"
+    table = read_table(path)
+    for label, is_right in ((BUG, True), (BUG | change, False)):
+        labelled = table
+        for name, value in label.items():
+            try:
+                column = pa.array([value] * table.num_rows, BUG_COLUMNS[name])
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                column = pa.array([value] * table.num_rows)
+            labelled = labelled.append_column(name, column)
+        path.unlink()
+        write_table(path, labelled)
+        forget_tables(copied, digest=content_digest(table_digests(copied)), tables={})
+        if is_right:
+            assert Corpus(copied).split("train")[0].bug.repair_targets == (2,)
+        else:
+            with pytest.raises(CorpusError, match=rf"train-00000\.arrow is malformed: .*{next(iter(change))}"):
+                Corpus(copied)
 
 
 OUT_OF_RANGE = {"types": [20_000, -1], "values": [10**9, -100], "parents": [7, -2], "roles": [99], "lines": [-1]}

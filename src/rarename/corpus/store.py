@@ -278,7 +278,8 @@ def _check_tables(corpus: Path, manifest_text: str, state: tuple[Any, ...]) -> N
         try:  # the digests may have been made for a malformed table
             table = read_table(path)
             table.validate(full=True)
-            for column, kind in _COLUMNS.get(path.stem, _FILE_COLUMNS).items():
+            columns = _FILE_COLUMNS | (BUG_COLUMNS if "bug_location" in table.column_names else {})
+            for column, kind in _COLUMNS.get(path.stem, columns).items():
                 if table.schema.field(column).type != kind or table.column(column).null_count:
                     raise ValueError(f"{column} is not a column of {kind} without nulls")
         except (pa.ArrowException, ValueError, KeyError) as error:
@@ -313,6 +314,15 @@ def _problem(table: pa.Table, num_types: int, num_values: int) -> str:
         "function_starts": (0, end),
         "function_lengths": (0, end - flat["function_starts"] + 1),
     }
+    if "bug_location" in table.column_names:
+        flat["bug_location"] = table.column("bug_location").to_numpy()
+        limits["bug_location"] = (0, np.maximum(num_nodes, 1))
+        for name in ("repair_targets", "repair_candidates"):
+            column = table.column(name).combine_chunks()
+            if column.flatten().null_count:
+                return f"{name} has nulls"
+            flat[name] = column.flatten().to_numpy()
+            limits[name] = (0, np.repeat(num_nodes, column.value_lengths().to_numpy()))
     wrong = [name for name, (first, stop) in limits.items() if ((flat[name] < first) | (flat[name] >= stop)).any()]
     return f"{wrong[0]} has a number out of range" if wrong else ""
 
