@@ -50,7 +50,15 @@ def test_a_damaged_or_foreign_file_is_an_error(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"task": 7}, "damaged: task is 7; expected str"),
+        ({"task": 7}, "damaged: task is 7; expected one of misuse, completion"),
+        ({"language": "cobol"}, "damaged: language is 'cobol'; expected one of python"),
+        ({"code": {"version": "1", "recipe": [1]}}, r"damaged: code.recipe is \[1\]; expected a whole number"),
+        ({"metrics": {"by_project": {"a": 1}}}, "damaged: metrics.by_project.a is 1; expected dict"),
+        ({"metrics": {"by_kind": {"a": None}}}, "damaged: metrics.by_kind.a is None; expected int or float"),
+        ({"metrics": {"mrr": 10**300}}, "damaged: metrics.mrr is 10+"),
+        ({"curve": [{"examples": 5, "validation": {"a": []}}]}, r"damaged: curve\[0\].validation.a is \[\]"),
+        ({"settings": SETTINGS | {"init": ["a"]}}, "damaged: settings.init is"),
+        ({"title": "\ud800"}, "damaged: 'utf-8' codec can't encode"),
         ({"examples": True}, "damaged: examples is True; expected a whole number from 0"),
         ({"seconds": "7"}, "damaged: seconds is '7'; expected float"),
         ({"curve": {}}, "damaged: curve is {}; expected list"),

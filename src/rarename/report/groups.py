@@ -119,7 +119,9 @@ def _best_validation(result: Result, metric: str) -> float:
 def _by_project(result: Result, metric: str) -> ProjectScores:
     projects = result.metrics.get("by_project", {}).items()
     scores = {name: (number_at(each, metric), number_at(each, COUNT_KEYS[metric])) for name, each in projects}
-    return {name: (score, count) for name, (score, count) in scores.items() if score is not None and count}
+    return {
+        name: (score, count) for name, (score, count) in scores.items() if score is not None and count and count > 0
+    }
 
 
 def group_results(results: Iterable[Result]) -> list[ResultGroup]:

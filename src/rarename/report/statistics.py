@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+_LEAST_DEGREES = 1e-9  # of freedom, with rounding errors
+
 ProjectScores = Mapping[str, tuple[float, float]]
 """For each test project the score of one model, and the number of examples."""
 
@@ -72,7 +74,7 @@ def compare(first: Sequence[ProjectScores], second: Sequence[ProjectScores], see
 
     The variances over projects and over seeds add up. A few large projects hold most of the examples, so the effective
     number of projects counts, (Σ w)² / Σ w². The degrees of freedom are those of Welch and Satterthwaite. None with
-    fewer than two projects.
+    fewer than two projects, or if one has nearly all examples.
     """
     names = sorted(set(first[0]).intersection(*first[1:], *second))
     if len(names) < 2:
@@ -82,6 +84,8 @@ def compare(first: Sequence[ProjectScores], second: Sequence[ProjectScores], see
     ours, others = (np.array([[each[name][0] for name in names] for each in side]).mean(0) for side in (first, second))
     mean = float(weights @ (ours - others))
     degrees = 1 / float(weights @ weights) - 1
+    if degrees < _LEAST_DEGREES:
+        return None
     of_projects = float(weights**2 @ (ours - others - mean) ** 2) * (degrees + 1) / degrees
     of_seeds = seeds.std**2 * (1 / len(first) + 1 / len(second))
     if 0 < (total := of_projects + of_seeds) < math.inf:

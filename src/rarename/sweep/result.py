@@ -4,11 +4,14 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import Any, get_origin
 
+from rarename.config import TASK_CONFIGS
 from rarename.errors import RunError
 from rarename.io import write_text
 from rarename.reading import check_shape, read_json
+from rarename.syntax import LANGUAGES
 
 FORMAT, VERSION = "rarename-result", 2
 
@@ -44,6 +47,9 @@ _SHAPE = {each.name: get_origin(each.type) or each.type for each in dataclasses.
         "encoding.strategy": str,
         **dict.fromkeys(("encoding.vocabulary_size", "model.d_model", "model.num_layers", "seed"), _COUNT),
     },
+    "task": tuple(TASK_CONFIGS),
+    "language": tuple(LANGUAGES),
+    "code": {"recipe": _COUNT},
     "corpus": {"name": str, "digest": str, "projects": _COUNT},
     "examples": _COUNT,
     "curve": [{"examples": _COUNT, "validation": dict}],
@@ -73,11 +79,26 @@ def read_result(path: Path) -> Result:
         check_shape(vars(result), _SHAPE)
         if result.embeddings:
             check_shape(result.embeddings, _EMBEDDINGS_SHAPE, "embeddings")
+        check_shape(result.metrics.get("by_project", {}), {str: dict}, "metrics.by_project")
+        _check_values(result.metrics, (int, float), "metrics")
+        for number, point in enumerate(result.curve):
+            _check_values(point["validation"], (int, float), f"curve[{number}].validation")
+        _check_values(result.settings, (int, float, bool, str), "settings")
+        json.dumps(content, ensure_ascii=False).encode()  # UnicodeEncodeError: half of a character cannot be written
     except (TypeError, ValueError) as error:
         raise RunError(f"{path} is damaged: {error}") from error
     if not result.metrics:
         raise RunError(f"{path} has no metrics")
     return result
+
+
+def _check_values(value: Any, kinds: tuple[type, ...], name: str) -> None:
+    """Raise ValueError unless a value, or each in a table of tables, is of one of these types, numbers below 2**63."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_values(item, kinds, f"{name}.{key}")
+    elif type(value) not in kinds or (type(value) is not str and abs(value) >= 2**63):
+        raise ValueError(f"{name} is {shorten(value)}; expected {' or '.join(each.__name__ for each in kinds)}")
 
 
 def read_results(folder: Path) -> tuple[list[Result], list[str]]:

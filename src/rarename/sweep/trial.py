@@ -95,7 +95,7 @@ def read_progress(folder: Path) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
         return record | {"percent": round(100 * record["examples"] / record["total_examples"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return {}
 
 
@@ -192,7 +192,7 @@ def _learning_curve(folder: Path) -> list[dict[str, Any]]:
     try:
         points = [json.loads(line) for line in (folder / METRICS).read_text(encoding="utf-8").splitlines()]
         curve = [{key: point[key] for key in ("examples", "seconds", "loss", "validation")} for point in points]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunError(f"{folder / METRICS} is damaged: {error!r}") from error
     if not curve or curve[-1]["examples"] != num_examples:
         raise RunError(f"{folder / METRICS} does not reach the last of {num_examples:,} training examples")
