@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from rarename.assist.check import Checker
 from rarename.encoding import Encoding
 from rarename.errors import CorpusError, RunError, UsageError
 from rarename.inference.model_folder import ModelFolder
@@ -111,11 +112,19 @@ def test_weights_are_compared_with_the_config_before_memory_is_taken(model):
         load(model)
 
 
-def test_weights_of_whole_numbers_are_an_error(model):
+@pytest.mark.parametrize("kind", [torch.int32, torch.float8_e4m3fn])
+def test_weights_of_other_types_are_an_error(model, kind):
     tensors = load_file(model / "model.safetensors")
-    save_file({name: tensor.to(torch.int32) for name, tensor in tensors.items()}, model / "model.safetensors")
+    save_file({name: tensor.to(kind) for name, tensor in tensors.items()}, model / "model.safetensors")
     with pytest.raises(RunError, match="expected floating-point numbers"):
         load(model)
+
+
+def test_weights_that_make_predictions_infinite_are_an_error(model):
+    tensors = load_file(model / "model.safetensors")
+    save_file({name: tensor * 1e30 for name, tensor in tensors.items()}, model / "model.safetensors")
+    with pytest.raises(RunError, match="computes NaN or infinity"):
+        Checker.load(model).check("def area(width, height):\n    return width * width\n", "python")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to itself"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rarename.config import CompletionConfig
 from rarename.errors import RunError
 from rarename.inference.model_folder import ONNX_MODEL, ModelFolder
-from rarename.inference.session import Arrays, Cache
+from rarename.inference.session import Arrays, Cache, are_logits
 from rarename.reading import open_regular
 
 MAX_MODEL_BYTES = 2_000_000_000  # a file of this format cannot be larger
@@ -83,7 +83,7 @@ class OnnxSession:
             expected = (shapes[name], np.dtype(np.float32)) if name in shapes else "no such output"
             if found.get(name) != expected:
                 raise self._error(f"computes {name} as {found.get(name, 'nothing')}; expected {expected}")
-        if not all((array < np.inf).all() for array in outputs.values()):
+        if not are_logits(outputs):
             raise self._error("computes NaN or infinity")
         if isinstance(cache, OnnxCache):
             cache.arrays = {name: outputs.pop(PRESENT + name) for name in cache.arrays}

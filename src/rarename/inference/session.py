@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rarename.inference.model_folder import ONNX_MODEL, ModelFolder
@@ -25,6 +26,11 @@ class Session(Protocol):
 
     def new_cache(self) -> Cache:
         """Make an empty cache; only causal models have one."""
+
+
+def are_logits(outputs: Arrays) -> bool:
+    """Whether no output of a model is NaN or infinite. Minus infinity stands for what is impossible."""
+    return all(bool((array < np.inf).all()) for array in outputs.values())
 
 
 def open_session(folder: ModelFolder) -> Session:

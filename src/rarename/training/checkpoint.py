@@ -59,7 +59,7 @@ def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Raise RunError if a tensor contains NaN or infinity: predictions would be meaningless."""
     for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
+        if tensor.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
             raise RunError(f"{path} is damaged: {name} has values of {tensor.dtype}; expected floating-point numbers")
         if not tensor.isfinite().all():
             raise RunError(

@@ -329,7 +329,7 @@ class Trainer:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
             try:
                 is_later = json.loads(line)["examples"] > self.state.examples
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 break
             if is_later or not line.endswith("\n"):
                 break
