@@ -71,10 +71,7 @@ def main() -> None:
     run, target = arguments.run, arguments.target
 
     trained = load_config(run / CONFIG)
-    config = dataclasses.replace(trained, corpus=arguments.corpus, init=trained.init and Path(trained.init).name)
-    if config.fixes:
-        splits = "experiments/corpora/real-bugs-splits.txt"
-        config = dataclasses.replace(config, fixes="FIXES.jsonl", fixes_splits=config.fixes_splits and splits)
+    config = published(trained, arguments.corpus)
     target.mkdir(parents=True, exist_ok=True)
     save_config(config, target / CONFIG)
     shutil.copyfile(run / ENCODING, target / ENCODING)
@@ -105,10 +102,19 @@ def main() -> None:
     template = (Path(__file__).parent / TEMPLATES[config.task.name]).read_text()
     stages = [(run, config)]  # with the runs whose weights it started from
     while (init := Path(load_config(stages[0][0] / CONFIG).init)).joinpath(METRICS).exists():
-        stages.insert(0, (init, dataclasses.replace(load_config(init / CONFIG), corpus=arguments.corpus)))
+        stages.insert(0, (init, published(load_config(init / CONFIG), arguments.corpus)))
     card = template.format(**training_fields(stages, corpus, arguments.sources), **fields).rstrip() + "\n"
     (target / "README.md").write_text(card)
     print(card)
+
+
+def published(config: ExperimentConfig, corpus: str) -> ExperimentConfig:
+    """The config with paths that mean something to others."""
+    config = dataclasses.replace(config, corpus=corpus, init=config.init and Path(config.init).name)
+    if not config.fixes:
+        return config
+    splits = "experiments/corpora/real-bugs-splits.txt"
+    return dataclasses.replace(config, fixes="FIXES.jsonl", fixes_splits=config.fixes_splits and splits)
 
 
 def calibrate(target: Path, trained: ExperimentConfig, fixes: Path | None, version: str) -> dict[str, Any]:
@@ -172,11 +178,11 @@ def training_fields(stages: list[tuple[Path, ExperimentConfig]], corpus: Corpus,
             for key, value in flatten(dataclasses.asdict(config)).items()
             if value != usual[key] and not key.startswith(("corpus", "init", "fixes"))
         ]
-        if config.init:
-            settings.append(f"--init runs/{Path(config.init).name}")
-        if config.fixes:
-            settings.append(f"--fixes {config.fixes} --fixes-splits {config.fixes_splits}")
         lines = [" ".join(settings[start : start + 3]) for start in range(0, len(settings), 3)]
+        if config.init:
+            lines.append(f"--init runs/{config.init}")
+        if config.fixes:
+            lines.append(f"--fixes {config.fixes} --fixes-splits {config.fixes_splits}")
         command = f"rarename train {task} runs/{run.name} --corpus {config.corpus} --preset {PRESETS[task]}"
         commands.append(" \\\n    ".join([command, *lines, "--num-threads 1"]))
         log = [json.loads(line) for line in (run / METRICS).read_text().splitlines()]

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -90,18 +89,15 @@ def table_row(page: Path, name: str) -> list[float]:
 def test_the_numbers_of_the_readme_are_those_of_the_model_card_and_the_vocabulary_page():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     model = ROOT / "src/rarename/data/models/misuse-python"
-    card = model / "README.md"
-    assert number_in(readme, r"We tested (\d+) functions") == number_in(
-        card.read_text(), r"the (\d+) of projects outside"
-    )
-    assert number_in(readme, r"flags (\d+) of them") == table_row(card, "reported at the default threshold")[2]
-    assert (
-        number_in(readme, r"(\d+) with the correct location") == table_row(card, "… of these located and repaired")[2]
-    )
-    assert number_in(readme, r"(\d+) are correct") == table_row(card, "located and repaired")[2]
-    threshold = tomllib.loads((model / "check.toml").read_text())["min_confidence"]
-    metrics = json.loads((model / "metrics-test.json").read_text())["at_confidence"][f"{threshold:g}"]
-    assert number_in(readme, r"flags 1 in (\d+) clean functions") == round(1 / metrics["false_alarms"])
+    fixes = json.loads((model / "metrics-fixes.json").read_text())["test"]
+    shown = fixes["at_false_alarms"]["default"]
+    assert number_in(readme, r"We tested (\d+) functions") == fixes["num"]
+    assert number_in(readme, r"every function, (\d+) %") == round(100 * fixes["joint"])
+    assert number_in(readme, r"threshold `check` shows (\d+) % of them") == round(100 * shown["joint"])
+    row = table_row(ROOT / "docs" / "check.md", "Python")
+    pattern = r"In ([\d,]+) functions of released packages it has (\d+) findings: (\d+) [^;]*; (\d+)"
+    found = re.search(pattern, " ".join(readme.split()))
+    assert found and [float(each.replace(",", "")) for each in found.groups()] == row[1:5]
     coverage = table_row(ROOT / "docs" / "vocabularies.md", "Python, test")
     assert number_in(readme, r"frequent names cover (\d+) %") == round(coverage[4])
     assert number_in(readme, r"10,000 cover (\d+) %") == round(coverage[5])

@@ -26,10 +26,11 @@ def test_the_card_has_the_command_that_trains_the_model(task, max_megabytes, lan
     assert "/tmp" not in (folder / "config.toml").read_text()
     command = rf"rarename train {task} \S+ --corpus (\S+) --preset (\S+)((?: \\\n[^\\\n]+(?<! ))+)"
     *_, (corpus, preset, options) = re.findall(command, (folder / "README.md").read_text())  # the last stage
+    paths = {name.replace("-", "_"): path for name, path in re.findall(r"--(init|fixes\S*) (\S+)", options)}
     options = re.sub(r"=(?!true|false)([A-Za-z]\w+)", r'="\1"', options)  # a word needs no quotes
-    settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options)))
-    files = dict.fromkeys(("corpus_digest", "init", "init_digest", "fixes", "fixes_splits", "fixes_digest"), "")
-    saved = replace(load_config(folder / "config.toml"), **files)
+    settings = tomllib.loads("\n".join(re.findall(r"--set (\S+)", options))) | paths
+    saved = replace(load_config(folder / "config.toml"), corpus_digest="", init_digest="", fixes_digest="")
+    saved = replace(saved, init=saved.init and f"runs/{saved.init}")
     assert preset_config(corpus, preset, settings, language, task) == saved
 
 
