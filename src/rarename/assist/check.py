@@ -38,7 +38,7 @@ MAX_FUNCTION_NODES = 1_000  # longer functions are checked in windows: attention
 WINDOW_STRIDE = 500  # nodes from one window to the next
 NUM_ALTERNATIVES = 2  # of each diagnostic
 MAX_KNOWN_FUNCTIONS = 20_000  # whose predictions are kept in memory
-BATCH_NODES = 1_000  # largest number of nodes in a batch, padding included
+BATCH_NODES = 800  # largest number of nodes in a batch, padding included
 
 _MAX_LINE_CHARS = 2_000  # on average, in the text of a function whose lines are compared with a baseline as a whole
 _Candidate = tuple[int, int, float]  # location, repair, confidence
