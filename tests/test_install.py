@@ -58,7 +58,7 @@ def test_it_checks_a_folder_and_completes_a_name_offline(installed, tmp_path):
     source.mkdir()
     (source / "area.py").write_text("def area(width, height):\n    return width * width\n")
     (source / "area.js").write_text("function range(low, high) {\n  this.low = low;\n  this.high = low;\n}\n")
-    code, out, err = installed("rarename", "check", "source")
+    code, out, err = installed("rarename", "check", "source", "--min-confidence", "0.5")
     assert (code, err) == (1, "")
     assert "source/area.js:3:15: RN001 'low' may" in out and "source/area.py:2:20: RN001 'width' may" in out
     (source / "area.py").write_text("def area(width, height):\n    return width * ")

@@ -187,7 +187,7 @@ def test_settings_on_the_command_line(here, check):
     code, out, _ = check("a.py", "--min-confidence", "0.1", "--output-format", "json-lines")
     assert code == 1
     [finding] = map(json.loads, out.splitlines())
-    assert finding["model"] == "misuse-python 1" and finding["code"] == "RN001" and finding["path"] == "a.py"
+    assert finding["model"] == "misuse-python 2" and finding["code"] == "RN001" and finding["path"] == "a.py"
     code, out, err = check("a.py", "--exclude", "a.py", "--force-exclude")
     assert (code, json.loads(out)["summary"]["files"]) == (0, 0)  # as pre-commit needs it
     (here / "rarename.toml").write_text("exclud = []")

@@ -124,7 +124,7 @@ def load_settings(path: Path) -> Settings | None:
         content = tool["rarename"]
         if not isinstance(content, dict):
             raise UsageError(f"{path}: tool.rarename is {shorten(content)}; expected a table")
-    return Settings(**field_values(content, str(path), path.absolute().parent))
+    return Settings(**field_values(content, str(path), path.parent.resolve()))
 
 
 def field_values(content: Mapping[str, Any], source: str, folder: Path) -> dict[str, Any]:
