@@ -175,6 +175,7 @@ class Finished:
         lines = Lines(self.text.encode(), self.language)
         wanted = (Role.READ, Role.ATTRIBUTE)
         nodes = [node for node, role in enumerate(self.roles) if role in wanted and self.tree.span(node).line]
+        nodes = [node for node in nodes if not self._is_shorthand(node)]
         found = []
         for node in rng.sample(nodes, min(num_positions, len(nodes))):
             span = self.tree.span(node)
@@ -183,6 +184,13 @@ class Finished:
                 column = lines.characters(span.line, span.column) + 1
                 found.append(NamePosition(node, self.roles[node], span.line, column, before))
         return found
+
+    def _is_shorthand(self, node: int) -> bool:
+        """Whether a name is the key or the value in `{name}`: the text is both, and may become either."""
+        key = node if self.roles[node] == Role.ATTRIBUTE else self.tree.parents[node]
+        value = min(key + 1, len(self.tree) - 1)
+        is_pair = self.roles[key] == Role.ATTRIBUTE and self.tree.parents[value] == key != value
+        return is_pair and self.tree.span(key) == self.tree.span(value)
 
     def has_prefix(self, cursor: Cursor, node: int) -> bool:
         """Whether the nodes at the cursor are those before a node of the finished text."""
