@@ -102,3 +102,22 @@ def test_the_numbers_of_the_readme_are_those_of_the_model_card_and_the_vocabular
     assert number_in(readme, r"frequent names cover (\d+) %") == round(coverage[4])
     assert number_in(readme, r"10,000 cover (\d+) %") == round(coverage[5])
     assert number_in(readme, r"training split only (\d+) %") == round(coverage[8])
+
+
+@pytest.mark.parametrize(("language", "title"), [("python", "Python"), ("javascript", "JavaScript")])
+def test_the_phases_of_the_packaged_models_are_those_of_their_cards(language, title):
+    page = (ROOT / "docs" / "variable-misuse.md").read_text(encoding="utf-8")
+    model = ROOT / "src/rarename/data/models" / f"misuse-{language}"
+    card, fixes = (
+        " ".join((model / "README.md").read_text().split()),
+        json.loads((model / "metrics-fixes.json").read_text()),
+    )
+    rows = page[page.index(f"| {title}, after") :].partition("| JavaScript, after" if language == "python" else "\n\n")[
+        0
+    ]
+    injected = re.findall(r"\| (\d+\.\d / \d+\.\d) \|", rows)
+    assert len(injected) >= 2 and all(each in card for each in injected)
+    tune = fixes["validation"]
+    shown = f"| {100 * tune['joint']:.1f} | {100 * tune['at_false_alarms']['0.001']['joint']:.1f} |"
+    assert rows.strip().splitlines()[-1].endswith(shown)
+    assert f"{100 * fixes['test']['joint']:.1f} %" in page

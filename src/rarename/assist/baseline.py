@@ -108,11 +108,11 @@ def remaining_entries(
     found = Counter((each.path, each.fingerprint) for each in matched)
     remaining, absent = [], []
     for entry in entries:
-        path = Path(os.path.normpath(folder / entry.path))  # a Path raises an error for a long name
+        path = Path(os.path.normpath(folder / entry.path))
         if found[entry.path, entry.fingerprint] > 0:
             found[entry.path, entry.fingerprint] -= 1
             remaining.append(entry)
-        elif (path in thresholds and entry.confidence >= thresholds[path]) or not os.path.exists(path):  # noqa: PTH110
+        elif (path in thresholds and entry.confidence >= thresholds[path]) or not _exists(path):
             absent.append(entry)
         else:
             remaining.append(entry)
@@ -123,12 +123,14 @@ def remaining_entries(
     return remaining + moved
 
 
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 (`Path.exists` raises an error for names that no file can have)
+
+
 def merged_entries(old: Sequence[Entry], new: Sequence[Entry], folder: Path, checked: Collection[Path]) -> list[Entry]:
     """The entries of `--write-baseline`: new ones for the checked files, old ones for files that still exist."""
     kept = [
-        entry
-        for entry in old
-        if (path := Path(os.path.normpath(folder / entry.path))) not in checked and os.path.exists(path)  # noqa: PTH110 (as above)
+        entry for entry in old if (path := Path(os.path.normpath(folder / entry.path))) not in checked and _exists(path)
     ]
     return [*kept, *new]
 

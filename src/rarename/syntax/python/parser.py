@@ -4,7 +4,6 @@ import ast
 import gc
 import io
 import re
-import symtable
 import tokenize
 
 from rarename.errors import ParseError
@@ -62,6 +61,8 @@ def parse_ast(text: str) -> ast.Module:
 
 def check_scopes(text: str) -> None:
     """Raise ParseError for names that `ast` accepts and CPython refuses, such as one used above its `global`."""
+    import symtable  # only repairs need it
+
     try:
         with suppressed_warnings():
             symtable.symtable(text.removeprefix("\ufeff"), "<text>", "exec")

@@ -7,7 +7,6 @@ It also decides between the candidates of a function.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,15 +40,12 @@ class Calibration:
     def apply(self, predictions: BugPredictions, functions: Sequence[Function]) -> BugPredictions:
         """The candidates of each prediction with a calibrated confidence, the most probable one first."""
         confidence = self.confidence(calibration_inputs(predictions, functions))
-        confidence = np.where(predictions.location >= 0, confidence, 0.0)
-        order = np.argsort(np.where(predictions.location >= 0, -confidence, 1), axis=1, kind="stable")
-        columns: dict[str, NDArray[Any]] = {
-            "location": predictions.location,
-            "repair": predictions.repair,
-            "confidence": confidence,
-        }
-        ordered = {name: np.take_along_axis(each, order, axis=1) for name, each in columns.items()}
-        return BugPredictions(predictions.row, **ordered)
+        confidence = np.where(predictions.location >= 0, confidence, -1.0)  # what is not possible comes last
+        order = np.argsort(-confidence, axis=1, kind="stable")
+        location, repair, confidence = (
+            np.take_along_axis(each, order, axis=1) for each in (predictions.location, predictions.repair, confidence)
+        )
+        return BugPredictions(predictions.row, location, repair, confidence.clip(min=0))
 
     def confidence(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability that each prediction is right, by its inputs (…, INPUTS)."""
