@@ -42,10 +42,12 @@ class Calibration:
         confidence = self.confidence(calibration_inputs(predictions, functions))
         confidence = np.where(predictions.location >= 0, confidence, -1.0)  # what is not possible comes last
         order = np.argsort(-confidence, axis=1, kind="stable")
-        location, repair, confidence = (
-            np.take_along_axis(each, order, axis=1) for each in (predictions.location, predictions.repair, confidence)
+        return BugPredictions(
+            predictions.row,
+            np.take_along_axis(predictions.location, order, axis=1),
+            np.take_along_axis(predictions.repair, order, axis=1),
+            np.take_along_axis(confidence, order, axis=1).clip(min=0),
         )
-        return BugPredictions(predictions.row, location, repair, confidence.clip(min=0))
 
     def confidence(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability that each prediction is right, by its inputs (…, INPUTS)."""
